@@ -1,0 +1,17 @@
+"""Values only: what a cluster operator would call things, frozen and checked once.
+
+Belongs here: frozen dataclasses with units in their names, and small questions about themselves.
+Must not be here: I/O, pandas, pydantic, settings, a clock, prices. Unknown is ``None`` with a
+documented meaning, never -1, NaN or "?". Every time is UTC-aware.
+
+======================  ==========================================================
+``units``               UTC, durations as people write them
+``jobs``                :class:`~advisor.domain.jobs.Job` and its outcome
+``gpus``                GPU shares
+``slices``              slice lengths, slices, slice plans, allocations
+``nodepools``           NodePools, nodes and the cluster snapshot
+``forecasts``           duration and demand distributions
+``plans``               warm plans, changes, advice
+``reports``             measured quality
+======================  ==========================================================
+"""

@@ -1,0 +1,35 @@
+"""What a source hands over: jobs, and an honest count of what it had to leave out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from advisor.domain.jobs import Job
+
+__all__ = ["JobBatch", "Rejection"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """Rows left out for one reason, with the first of them as a person would see it."""
+
+    reason: str
+    count: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobBatch:
+    """Jobs read from ``source`` in one go, what was rejected, and up to when the source was read.
+
+    ``notes`` say what was assumed (for instance "no start column: started at submission"), and
+    ``synthetic`` marks a generated workload, which must be labelled wherever it is shown.
+    """
+
+    source: str
+    jobs: tuple[Job, ...]
+    rejections: tuple[Rejection, ...] = ()
+    watermark: datetime | None = None
+    notes: tuple[str, ...] = ()
+    synthetic: bool = False

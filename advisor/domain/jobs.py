@@ -1,0 +1,140 @@
+"""A job: one run of work that asks for GPUs, and what is known about its end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from advisor.domain.units import utc
+from advisor.errors import Refused
+
+__all__ = ["DEFAULT_POOL", "Job", "Outcome", "pool_of"]
+
+DEFAULT_POOL = "default"
+"""Pool of a job that names neither a pool nor a GPU kind."""
+
+
+class Outcome(StrEnum):
+    """How a job ended, where it is known that it did.
+
+    A cancelled or failed job is a real end: its GPUs became free. ``CENSORED`` says that the end
+    is not known (preempted by the system, telemetry lost); the job lasted at least until it was last seen.
+    """
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    CENSORED = "censored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One run of work that asks for GPUs: a Pod, a Job, a gang of Pods, a Slurm job.
+
+    ``outcome`` is None while the job waits or runs. ``gpus`` counts physical GPUs and may be a
+    fraction (a share of one). ``start_assumed`` marks a start taken to be the submission because
+    the source has none. ``calendar_known`` is False where the source's times are relative, so that
+    hour and weekday mean nothing.
+    """
+
+    id: str
+    submit: datetime
+    gpus: float
+    start: datetime | None = None
+    end: datetime | None = None
+    outcome: Outcome | None = None
+    last_seen: datetime | None = None
+    user: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+    image: str | None = None
+    gpu_kind: str | None = None
+    pool: str | None = None
+    cpus: float | None = None
+    nodes: int | None = None
+    priority: int | None = None
+    time_limit_seconds: float | None = None
+    start_assumed: bool = False
+    calendar_known: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the order of times, the outcome and the GPUs once.
+
+        Raises:
+            Refused: naming the field, its value, the limit and the remedy.
+        """
+        for field in ("submit", "start", "end", "last_seen"):
+            moment = getattr(self, field)
+            if moment is not None:
+                object.__setattr__(self, field, utc(moment, field))
+        if not self.id:
+            raise Refused(
+                "id", self.id, "a job needs an identity", "Map a column to id or leave it out of the mapping."
+            )
+        if not (math.isfinite(self.gpus) and self.gpus > 0):
+            raise Refused(
+                "gpus", self.gpus, "a job asks for more than 0 GPUs", "Leave CPU-only work out of the history."
+            )
+        self._check_order()
+        self._check_outcome()
+
+    def _check_order(self) -> None:
+        if self.start is not None and self.start < self.submit:
+            raise Refused("start", self.start.isoformat(), "a job starts after its submission", "Correct the times.")
+        begun = self.start if self.start is not None else self.submit
+        if self.end is not None and self.end < begun:
+            raise Refused("end", self.end.isoformat(), "a job ends after its start", "Correct the times.")
+        if self.end is not None and self.start is None and self.outcome is not Outcome.CANCELLED:
+            raise Refused("start", None, "a job that ended must have started", "Give its start, or mark it cancelled.")
+
+    def _check_outcome(self) -> None:
+        if self.outcome is Outcome.CENSORED:
+            if self.end is not None or self.last_seen is None:
+                raise Refused(
+                    "outcome", "censored", "a censored job has no end and a last_seen", "Give last_seen only."
+                )
+        elif (self.end is None) != (self.outcome is None):
+            raise Refused("outcome", self.outcome, "end and outcome come together", "Give both or neither.")
+
+    @property
+    def duration_seconds(self) -> float | None:
+        """Run time in seconds, or None while the end is not known or if the job never started."""
+        if self.end is None or self.start is None:
+            return None
+        return (self.end - self.start).total_seconds()
+
+    @property
+    def wait_seconds(self) -> float | None:
+        """Seconds from submission to start; None while it waits, or where the start was only assumed."""
+        if self.start is None or self.start_assumed:
+            return None
+        return (self.start - self.submit).total_seconds()
+
+    @property
+    def gone_at(self) -> datetime | None:
+        """When the job stopped holding its GPUs as far as is known: its end, or when it was last seen."""
+        return self.end if self.end is not None else self.last_seen
+
+    def elapsed_seconds(self, now: datetime) -> float | None:
+        """Seconds it has run at ``now``; None if it has not started by then."""
+        if self.start is None or self.start > now:
+            return None
+        until = self.gone_at
+        return ((now if until is None or until > now else until) - self.start).total_seconds()
+
+    def as_of(self, now: datetime) -> Job | None:
+        """This job as it was known at ``now``: no later start, end or outcome; None if not yet submitted."""
+        if self.submit > now:
+            return None
+        gone = self.gone_at
+        if gone is not None and gone <= now:
+            return self
+        started = self.start if self.start is not None and self.start <= now else None
+        return replace(self, start=started, end=None, outcome=None, last_seen=None)
+
+
+def pool_of(job: Job) -> str:
+    """The pool whose demand this job belongs to: its pool, else its GPU kind, else ``default``."""
+    return job.pool or job.gpu_kind or DEFAULT_POOL

@@ -1,0 +1,113 @@
+"""Plans: warm capacity, the changes proposed, and the advice of one cycle. Each carries its reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from advisor.domain.forecasts import DemandForecast, DurationDistribution
+from advisor.domain.slices import SlicePlan
+from advisor.domain.units import utc
+
+__all__ = ["Advice", "Change", "Mode", "Money", "PoolAdvice", "WarmCurvePoint", "WarmPlan"]
+
+Value = str | int | float | bool | None
+
+
+class Mode(StrEnum):
+    """How far the advisor may go on its own."""
+
+    OBSERVE = "Observe"
+    RECOMMEND = "Recommend"
+    APPLY = "Apply"
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What one GPU-hour and one waiting GPU-minute cost, in the user's currency; see ``planning.costs``."""
+
+    per_gpu_hour: float
+    per_waiting_gpu_minute: float
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmCurvePoint:
+    """One more warm node: what it is expected to cost and to save, in money per hour."""
+
+    nodes: int
+    cost_per_hour: float
+    saving_per_hour: float
+    probability_needed: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmPlan:
+    """Warm capacity of one pool: GPUs to have ready, and how long an empty node stays.
+
+    ``boot_nodes`` is the level up to which booting ahead pays, ``keep_nodes`` the level up to which
+    keeping an idle node pays. ``warm_gpus`` are physical GPUs, whole nodes.
+    """
+
+    pool: str
+    warm_gpus: int
+    boot_nodes: int
+    keep_nodes: int
+    node_gpus: int
+    keep_alive_seconds: int
+    start_latency_seconds: float
+    served: str
+    curve: tuple[WarmCurvePoint, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One field of one object that should differ from what it is, and whether a guard allows it."""
+
+    object: str
+    field: str
+    old: Value
+    new: Value
+    allowed: bool
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolAdvice:
+    """Everything recommended for one pool in one cycle.
+
+    ``durations`` is what the pool's next jobs are expected to last (the mixture the slice plan was
+    derived from), ``patch`` the allowed changes as a manifest for server-side apply, None if there are none.
+    """
+
+    pool: str
+    slice_plan: SlicePlan
+    sharing_factor: int
+    warm: WarmPlan
+    gpu_limit: int | None
+    demand: DemandForecast
+    durations: DurationDistribution
+    changes: tuple[Change, ...] = ()
+    patch: dict[str, object] | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """Everything recommended in one cycle.
+
+    ``models`` maps ``durations`` and ``demand`` to the version served, None where a baseline is.
+    """
+
+    time: datetime
+    mode: Mode
+    pools: tuple[PoolAdvice, ...]
+    models: dict[str, str | None] = field(default_factory=dict)
+    synthetic: bool = False
+    reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Keep the time in UTC."""
+        object.__setattr__(self, "time", utc(self.time, "time"))

@@ -1,0 +1,136 @@
+"""Measured quality: what was evaluated, on which data, under which protocol, beside which baseline."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from advisor.domain.units import utc
+
+__all__ = [
+    "DemandReport",
+    "DurationReport",
+    "DurationScores",
+    "HorizonScores",
+    "PromotionDecision",
+    "RunProtocol",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProtocol:
+    """How a figure was measured, so that it can be measured again."""
+
+    data_digest: str
+    rows: int
+    split_time: datetime | None
+    refits: int
+    seed: int
+    versions: dict[str, str]
+    assumed: tuple[str, ...]
+    synthetic: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As the ``protocol`` object of every evaluation."""
+        document = asdict(self)
+        document["split_time"] = None if self.split_time is None else utc(self.split_time, "split_time").isoformat()
+        document["assumed"] = list(self.assumed)
+        return document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DurationScores:
+    """One predictor's quality on one set of jobs; logs are natural, of seconds.
+
+    ``log_mae`` and ``within_*`` are measured at the median, ``typical_within_*`` at the centre of the
+    heaviest factor-two window. ``coverage`` is the share of jobs that ended by the stated quantile.
+    Every figure is None where ``n`` is 0.
+    """
+
+    n: int
+    log_mae: float | None = None
+    within_25_percent: float | None = None
+    within_2x: float | None = None
+    typical_within_25_percent: float | None = None
+    typical_within_2x: float | None = None
+    crps_log: float | None = None
+    pinball_log: dict[str, float] = field(default_factory=dict)
+    coverage: dict[str, float] = field(default_factory=dict)
+    coverage_by_week: dict[str, list[float | None]] = field(default_factory=dict)
+    crossings: int = 0
+    not_positive: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As one entry of ``predictors``."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DurationReport:
+    """Every predictor on the same questions: overall, warm and cold, and per GPU count."""
+
+    protocol: RunProtocol
+    scores: dict[str, DurationScores]
+    by_history: dict[str, dict[str, DurationScores]]
+    by_gpus: dict[str, dict[str, DurationScores]]
+    served: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``gsa evaluate durations``."""
+        predictors: dict[str, Any] = {}
+        for name, scores in self.scores.items():
+            by: dict[str, Any] = {kind: s.to_json() for kind, s in self.by_history.get(name, {}).items()}
+            by["gpus"] = {gpus: s.to_json() for gpus, s in self.by_gpus.get(name, {}).items()}
+            predictors[name] = {**scores.to_json(), "by": by}
+        return {"protocol": self.protocol.to_json(), "predictors": predictors, "served": self.served}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HorizonScores:
+    """One pool at one horizon: losses of the model and the baselines on the same moments.
+
+    ``coverage`` brackets each level, since changes have atoms: the share of outcomes below the
+    quantile and the share up to it.
+    """
+
+    n: int
+    pinball: dict[str, dict[str, float]]
+    mae: dict[str, float]
+    coverage: dict[str, tuple[float, float]]
+    skill: float | None
+    served: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As one entry of ``horizons``."""
+        document = asdict(self)
+        document["coverage"] = {level: list(bracket) for level, bracket in self.coverage.items()}
+        return document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemandReport:
+    """Every pool at every horizon (keys are whole minutes)."""
+
+    protocol: RunProtocol
+    pools: dict[str, dict[int, HorizonScores]]
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``gsa evaluate demand``."""
+        return {
+            "protocol": self.protocol.to_json(),
+            "pools": {
+                pool: {"horizons": {str(h): scores.to_json() for h, scores in horizons.items()}}
+                for pool, horizons in self.pools.items()
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromotionDecision:
+    """Whether a fitted model may be served, and why: it must beat the baseline and the incumbent."""
+
+    promoted: bool
+    version: str | None
+    reasons: tuple[str, ...]
+    measures: dict[str, float]
