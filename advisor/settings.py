@@ -1,0 +1,222 @@
+"""One frozen tree of settings, read once at the edge from a TOML file and the environment.
+
+Precedence: environment (``GSA_`` and ``__`` between levels, e.g. ``GSA_PRICES__PER_GPU_HOUR=3.1``),
+then the file, then the defaults below. Each piece is handed down on its own: a planner receives its
+prices, never the world.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from advisor.domain.plans import Mode
+from advisor.errors import Refused
+
+__all__ = [
+    "DemandSettings",
+    "DurationSettings",
+    "GuardSettings",
+    "PriceSettings",
+    "ServerSettings",
+    "Settings",
+    "SliceSettings",
+    "StorageSettings",
+    "WarmSettings",
+    "load_settings",
+]
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Minutes = Annotated[float, Field(gt=0.0, le=7 * 24 * 60)]
+
+
+class _Piece(BaseModel):
+    """A frozen group; a key nobody knows is an error, not a silence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StorageSettings(_Piece):
+    """Where things are kept. Every unset place lies under ``home``."""
+
+    home: Path = Field(Path(".gsa"), description="Folder of everything kept locally; made when first needed.")
+    history_url: str | None = Field(None, description="SQLAlchemy URL of the history store; default SQLite in home.")
+    tracking_uri: str | None = Field(None, description="MLflow tracking and registry URI; default SQLite in home.")
+    artifacts: str | None = Field(None, description="Where a new MLflow experiment keeps artefacts; default in home.")
+    snapshots: Path | None = Field(None, description="Folder of immutable Parquet training snapshots.")
+
+    @property
+    def history(self) -> str:
+        """URL of the history store."""
+        return self.history_url or f"sqlite:///{(self.home / 'history.db').resolve()}"
+
+    @property
+    def tracking(self) -> str:
+        """URI of the model registry."""
+        return self.tracking_uri or f"sqlite:///{(self.home / 'registry.db').resolve()}"
+
+    @property
+    def artifact_root(self) -> str:
+        """Root of the artefacts of new experiments."""
+        return self.artifacts or (self.home / "artifacts").resolve().as_uri()
+
+    @property
+    def snapshot_folder(self) -> Path:
+        """Folder of the training snapshots."""
+        return self.snapshots or self.home / "snapshots"
+
+
+class PriceSettings(_Piece):
+    """What things cost. The defaults are round figures to be replaced by the user's own."""
+
+    per_gpu_hour: float = Field(2.5, gt=0, description="Price of one GPU-hour, in currency.")
+    per_waiting_gpu_minute: float = Field(
+        0.25, ge=0, description="Worth of one GPU-minute of avoided waiting; 6 GPU-minutes of price by default."
+    )
+    currency: str = Field("USD", min_length=1, max_length=8, description="Printed beside every amount.")
+    boot_billed: bool = Field(True, description="Whether the cloud bills a node while it boots.")
+
+
+class DurationSettings(_Piece):
+    """The duration model."""
+
+    trees: int = Field(15, ge=1, le=500, description="Trees in each of the two forests; 60 gains about 1 %.")
+    jobs: int = Field(30_000, ge=100, description="The last so many jobs are fitted on.")
+    decay_days: float = Field(7.0, gt=0, description="A job's weight falls by e in so many days.")
+    seed: int = Field(1, ge=0, description="Seed of the forests.")
+
+
+class DemandSettings(_Piece):
+    """The demand model."""
+
+    horizons_minutes: tuple[int, ...] = Field((5, 15, 30, 60, 1440), description="Minutes ahead, ascending.")
+    timezone: str = Field("UTC", description="Zone of the calendar features: where the people are.")
+    seed: int = Field(1, ge=0, description="Seed of the boosters.")
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, name: str) -> str:
+        if name not in available_timezones():
+            raise ValueError(f"{name!r} is not an IANA time zone such as Europe/Berlin")
+        return name
+
+    @field_validator("horizons_minutes")
+    @classmethod
+    def _ascending(cls, horizons: tuple[int, ...]) -> tuple[int, ...]:
+        if not horizons or list(horizons) != sorted(set(horizons)) or horizons[0] < 1:
+            raise ValueError("horizons are whole minutes above 0, ascending, none twice")
+        return horizons
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone itself."""
+        return ZoneInfo(self.timezone)
+
+
+class SliceSettings(_Piece):
+    """What a slice costs and may be. See the explanation of slice lengths in the guide."""
+
+    switch_cost_minutes: float = Field(1.0, ge=0, le=120, description="Checkpoint + requeue + restore + relaunch.")
+    switch_share: Share | None = Field(
+        None, description="Measured share of boundaries that switch; unset: not measured."
+    )
+    reclaim_share: Share = Field(0.5, description="Share of an unused tail that others get to use.")
+    least_minutes: Minutes = Field(5.0, description="No slice is shorter.")
+    urgent_per_hour: float = Field(
+        0.0, ge=0, description="Urgent arrivals an hour; 0 leaves urgent waits out of account."
+    )
+    urgent_wait_minutes: Minutes | None = Field(None, description="Promise to urgent work; unset: none.")
+    classes: int = Field(3, ge=1, le=3, description="At most so many slice lengths in a pool.")
+    current_minutes: Minutes = Field(15.0, description="Slice length in use where the pool does not say.")
+    saving_to_change: Share = Field(
+        0.05, description="A new length must save this share of the cost to be recommended."
+    )
+
+
+class WarmSettings(_Piece):
+    """Warm capacity and keep-alive."""
+
+    start_latency_seconds: float = Field(
+        300.0, gt=0, le=3600, description="From asking for a node to a usable GPU, P90."
+    )
+    most_nodes: int = Field(8, ge=0, le=64, description="Never keep more warm nodes than this in a pool.")
+    least_keep_alive_seconds: int = Field(60, ge=30, description="Below 30 s Karpenter cannot tell.")
+    most_keep_alive_seconds: int = Field(7200, ge=60, description="Longest keep-alive ever recommended.")
+    shared: bool = Field(False, description="The pools share capacity, so spares serve them all.")
+
+
+class GuardSettings(_Piece):
+    """What may refuse a change."""
+
+    stale_after_minutes: Minutes = Field(30.0, description="History older than this freezes every change.")
+    cool_down_minutes: Minutes = Field(30.0, description="Quiet time after a change of the same field of a pool.")
+    largest_step: float = Field(2.0, gt=1.0, description="A number may grow or shrink at most by this factor at once.")
+    paused: bool = Field(False, description="The kill switch: nothing is changed while it is set.")
+
+
+class ServerSettings(_Piece):
+    """The HTTP server."""
+
+    host: str = Field("127.0.0.1", description="Loopback needs no authentication; anything else is refused for now.")
+    port: int = Field(8080, ge=1, le=65535, description="TCP port of the API and the dashboard.")
+    batch_limit: int = Field(1000, ge=1, le=100_000, description="Most jobs in one prediction request.")
+    body_limit_bytes: int = Field(4_000_000, ge=1000, description="Largest request body.")
+    refresh_seconds: float = Field(300.0, gt=0, description="Time between advice cycles.")
+
+
+class Settings(BaseSettings):
+    """The whole tree."""
+
+    model_config = SettingsConfigDict(env_prefix="GSA_", env_nested_delimiter="__", frozen=True, extra="forbid")
+
+    mode: Mode = Field(Mode.RECOMMEND, description="Observe, Recommend or Apply.")
+    storage: StorageSettings = StorageSettings()
+    prices: PriceSettings = PriceSettings()
+    durations: DurationSettings = DurationSettings()
+    demand: DemandSettings = DemandSettings()
+    slices: SliceSettings = SliceSettings()
+    warm: WarmSettings = WarmSettings()
+    guards: GuardSettings = GuardSettings()
+    server: ServerSettings = ServerSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment wins over the file, whose content arrives as keyword arguments."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return env_settings, init_settings
+
+
+def load_settings(file: Path | None = None) -> Settings:
+    """The settings of the environment over those of ``file`` (TOML) over the defaults.
+
+    Raises:
+        Refused: the file cannot be read or parsed, or a value is unknown or out of range; the field is named.
+    """
+    content = {} if file is None else _parsed(file)
+    try:
+        return Settings(**content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "settings"
+        raise Refused(field, first.get("input"), first["msg"], "Correct the file or the GSA_ variable.") from error
+
+
+def _parsed(file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Refused("--config", str(file), "the file cannot be read", f"{error.strerror}. Check the path.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Refused("--config", str(file), f"it is not TOML: {error}", "Correct the syntax.") from error

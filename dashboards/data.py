@@ -1,0 +1,76 @@
+"""How data reaches the pages: one protocol over domain values, supplied by the wiring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from advisor.domain.forecasts import DurationDistribution, DurationForecast
+from advisor.domain.jobs import Job
+from advisor.domain.plans import Advice, Money
+
+__all__ = ["DashboardData", "DemandPoint", "HistorySummary", "JobView"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemandPoint:
+    """GPUs running and pending in a pool at one past moment; None where telemetry has a gap."""
+
+    time: datetime
+    running: float | None
+    pending: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """One job with its prediction: as made for its submission, and what remains if it runs."""
+
+    job: Job
+    forecast: DurationForecast
+    elapsed_seconds: float | None
+    remaining: DurationDistribution | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistorySummary:
+    """What the advice stands on: jobs, sources, freshness, what was dropped, and whether it is synthetic."""
+
+    jobs: int
+    first: datetime | None
+    last: datetime | None
+    sources: tuple[str, ...]
+    dropped: int
+    synthetic: bool
+
+
+class DashboardData(Protocol):
+    """Everything the pages read."""
+
+    def now(self) -> datetime:
+        """The moment the pages speak of."""
+        ...
+
+    def advice(self) -> Advice:
+        """The newest advice; Transient if no cycle has run yet."""
+        ...
+
+    def money(self) -> Money:
+        """Prices, for money beside minutes."""
+        ...
+
+    def history(self) -> HistorySummary:
+        """What the advice stands on."""
+        ...
+
+    def recent_demand(self, pool: str, hours: float) -> tuple[DemandPoint, ...]:
+        """The pool's demand over the last ``hours``, oldest first."""
+        ...
+
+    def jobs(self, text: str | None, limit: int) -> tuple[JobView, ...]:
+        """The newest jobs whose id, user, namespace or name holds ``text``."""
+        ...
+
+    def job(self, job_id: str) -> JobView | None:
+        """One job, None if it is unknown."""
+        ...

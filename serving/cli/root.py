@@ -1,0 +1,107 @@
+"""The root command, its lazily imported children, and errors turned into exit codes."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from rich.console import Console
+from typer.core import TyperCommand, TyperGroup
+
+from advisor.errors import AdvisorError, Refused, Stale, Transient
+
+__all__ = ["COMMANDS", "ExitCode", "app", "main"]
+
+
+class ExitCode:
+    """What the shell is told; documented in the command reference."""
+
+    DONE = 0
+    DEFECT = 1
+    USAGE = 2
+    REFUSED = 3
+    UNAVAILABLE = 4
+    GATE = 5
+
+
+class Entry(NamedTuple):
+    """Where a command lives and what it answers, known without importing it."""
+
+    module: str
+    help: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "ingest": Entry("serving.cli.ingest", "History from a file."),
+    "history": Entry("serving.cli.history", "What is stored, what was dropped and why."),
+    "train": Entry("serving.cli.train", "Fit, calibrate, evaluate, register."),
+    "models": Entry("serving.cli.models", "The model registry."),
+    "evaluate": Entry("serving.cli.evaluate", "The measured quality on a trace or on the store."),
+    "advise": Entry("serving.cli.advise", "One cycle, printed."),
+    "serve": Entry("serving.cli.serve", "API and dashboard."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """A group whose children are imported when they run, not when they are listed."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer's own context class
+        """Every command, in the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | None:  # type: ignore[override]
+        """A stand-in with name and summary: all that listing and spelling suggestions need."""
+        del ctx
+        entry = COMMANDS.get(cmd_name)
+        return None if entry is None else TyperCommand(cmd_name, help=entry.help)
+
+    def resolve_command(  # type: ignore[override]
+        self, ctx: typer.Context, args: list[str]
+    ) -> tuple[str | None, Any, list[str]]:
+        """The command about to run, imported now."""
+        entry = COMMANDS.get(args[0])
+        if entry is None:
+            return super().resolve_command(ctx, args)
+        command = typer.main.get_command(import_module(entry.module).app)
+        command.name = args[0]
+        return args[0], command, args[1:]
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Predictive autoscaling advice for GPU clusters: durations, demand, slice lengths, warm capacity.",
+)
+
+
+@app.callback()
+def _root() -> None:
+    """Predictive autoscaling advice for GPU clusters: durations, demand, slice lengths, warm capacity."""
+
+
+def main() -> None:
+    """Run a command; every error of ours becomes one sentence on standard error and an exit code."""
+    try:
+        app(prog_name=sys.argv[0].rsplit("/", 1)[-1])
+    except AdvisorError as error:
+        if "--debug" in sys.argv:
+            raise
+        _say(str(error))
+        raise SystemExit(_exit_code(error)) from None
+
+
+def _exit_code(error: AdvisorError) -> int:
+    if isinstance(error, Refused):
+        return ExitCode.REFUSED
+    if isinstance(error, Transient | Stale):
+        return ExitCode.UNAVAILABLE
+    return ExitCode.DEFECT
+
+
+def _say(message: str) -> None:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(message, style="red", markup=False)

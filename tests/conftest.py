@@ -1,0 +1,26 @@
+"""Fixtures that every suite may use, and the hypothesis profiles."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("dev", deadline=None, max_examples=50)
+settings.register_profile(
+    "ci", deadline=None, max_examples=100, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+ROOT = Path(__file__).resolve().parent.parent
+TRACES = ROOT.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def traces() -> Path:
+    """The folder of real traces, which lies beside the project and is never part of it."""
+    if not TRACES.is_dir():
+        pytest.skip("the real traces are not beside this checkout (../shared/data)")
+    return TRACES
