@@ -8,7 +8,7 @@ from datetime import datetime
 from advisor.domain.units import utc
 from advisor.errors import Refused
 
-__all__ = ["GPU_RESOURCE", "Budget", "ClusterSnapshot", "Node", "NodePool", "Workload"]
+__all__ = ["GPU_RESOURCE", "Budget", "ClusterSnapshot", "Node", "NodePool", "Taint", "WarmBuffer", "Workload"]
 
 GPU_RESOURCE = "nvidia.com/gpu"
 
@@ -23,6 +23,39 @@ class Budget:
     duration: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """One entry of ``spec.template.spec.taints``: work without the matching toleration stays away."""
+
+    key: str
+    effect: str
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WarmBuffer:
+    """Our own warm-capacity object of a pool: so many chunks, each of ``gpus_each`` GPUs on one node."""
+
+    replicas: int
+    gpus_each: int
+
+    def __post_init__(self) -> None:
+        """Check both counts.
+
+        Raises:
+            Refused: fewer than 0 chunks, or a chunk without a GPU.
+        """
+        if self.replicas < 0:
+            raise Refused("replicas", self.replicas, "a buffer has 0 chunks or more", "Use 0 for none.")
+        if self.gpus_each < 1:
+            raise Refused("gpus_each", self.gpus_each, "a chunk holds at least one GPU", "Give the GPUs of a chunk.")
+
+    @property
+    def gpus(self) -> int:
+        """GPUs it keeps ready."""
+        return self.replicas * self.gpus_each
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePool:
     """A karpenter.sh/v1 NodePool: the fields of its ``spec`` that advice reads or may change.
@@ -30,7 +63,9 @@ class NodePool:
     ``consolidate_after`` is ``spec.disruption.consolidateAfter`` as written (a Go duration or
     ``Never``), ``consolidation_policy``, ``budgets``, ``limits``, ``weight`` and ``replicas`` likewise;
     None where absent. ``node_gpus`` are the physical GPUs of the types it may launch, largest last.
-    ``slice_minutes`` and ``sharing_factor`` are what the pool uses now, where it says so.
+    ``slice_minutes`` and ``sharing_factor`` are what the pool uses now, where it says so. ``warm`` is
+    the warm capacity that this program keeps for the pool, None where there is no such object.
+    ``field_managers`` names who claimed a field for itself, by field path, as far as the cluster tells.
     """
 
     name: str
@@ -47,6 +82,9 @@ class NodePool:
     last_changed: datetime | None = None
     owned: bool = False
     resource_version: str = ""
+    taints: tuple[Taint, ...] = ()
+    warm: WarmBuffer | None = None
+    field_managers: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the name, node sizes and sharing.
@@ -113,12 +151,16 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
-    """The cluster at ``time``: pools, nodes and GPU workloads, and when each source was last fresh."""
+    """The cluster at ``time``: pools, nodes and GPU workloads.
+
+    ``notes`` say what was assumed instead of observed, and what was seen but left out.
+    """
 
     time: datetime
     pools: tuple[NodePool, ...]
     nodes: tuple[Node, ...] = ()
     workloads: tuple[Workload, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that names are unique and every node and workload points at something that exists.

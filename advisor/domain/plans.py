@@ -80,6 +80,7 @@ class PoolAdvice:
 
     ``durations`` is what the pool's next jobs are expected to last (the mixture the slice plan was
     derived from), ``patch`` the allowed changes as a manifest for server-side apply, None if there are none.
+    ``manifests`` are the objects of our own that belong beside it (warm capacity, the slice length).
     """
 
     pool: str
@@ -92,6 +93,7 @@ class PoolAdvice:
     changes: tuple[Change, ...] = ()
     patch: dict[str, object] | None = None
     reasons: tuple[str, ...] = ()
+    manifests: tuple[dict[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
