@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from advisor.domain.jobs import Job, Outcome, pool_of
+from advisor.errors import Refused
+from tests.builders import NOON, a_job
+
+MINUTE = timedelta(minutes=1)
+
+
+def test_a_finished_job_knows_its_wait_and_duration() -> None:
+    job = a_job(start=NOON + MINUTE, end=NOON + 3 * MINUTE)
+
+    assert job.wait_seconds == 60
+    assert job.duration_seconds == 120
+
+
+def test_an_assumed_start_says_nothing_about_waiting() -> None:
+    assert a_job(start_assumed=True).wait_seconds is None
+
+
+def test_as_of_hides_everything_later() -> None:
+    job = a_job(start=NOON + MINUTE, end=NOON + 5 * MINUTE)
+
+    waiting, running, ended = (job.as_of(NOON + n * MINUTE) for n in (0, 2, 5))
+
+    assert job.as_of(NOON - MINUTE) is None
+    assert waiting is not None
+    assert waiting.start is None
+    assert waiting.outcome is None
+    assert running is not None
+    assert running.start == job.start
+    assert running.end is None
+    assert running.elapsed_seconds(NOON + 2 * MINUTE) == 60
+    assert ended == job
+
+
+def test_a_censored_job_lasted_at_least_until_it_was_last_seen() -> None:
+    job = a_job(seconds=None, outcome=Outcome.CENSORED, last_seen=NOON + 10 * MINUTE)
+
+    assert job.duration_seconds is None
+    assert job.elapsed_seconds(NOON + 60 * MINUTE) == 600
+    before = job.as_of(NOON + MINUTE)
+    assert before is not None
+    assert before.last_seen is None
+
+
+def test_a_job_cancelled_before_it_started_has_no_duration() -> None:
+    job = a_job(start=None, end=NOON + MINUTE, outcome=Outcome.CANCELLED)
+
+    assert job.duration_seconds is None
+
+
+@pytest.mark.parametrize(
+    "field,change",
+    [
+        ("gpus", {"gpus": 0.0}),
+        ("gpus", {"gpus": float("nan")}),
+        ("gpus", {"gpus": -1.0}),
+        ("id", {"name": ""}),
+        ("start", {"start": NOON - MINUTE}),
+        ("end", {"end": NOON - MINUTE}),
+        ("start", {"start": None, "end": NOON + MINUTE, "outcome": Outcome.COMPLETED}),
+        ("outcome", {"seconds": None, "outcome": Outcome.CENSORED}),
+        ("outcome", {"seconds": None, "outcome": Outcome.FAILED}),
+    ],
+)
+def test_impossible_jobs_are_refused_by_field(field: str, change: dict[str, object]) -> None:
+    arguments = dict(change)
+    name = str(arguments.pop("name", "job-1"))
+    with pytest.raises(Refused) as refused:
+        a_job(name, **arguments)
+    assert refused.value.field == field
+
+
+def test_a_job_belongs_to_its_pool_then_its_gpu_kind_then_the_default() -> None:
+    def job(**more: str) -> Job:
+        return a_job(**more)
+
+    assert pool_of(job(pool="batch", gpu_kind="a100")) == "batch"
+    assert pool_of(job(gpu_kind="a100")) == "a100"
+    assert pool_of(job()) == "default"
