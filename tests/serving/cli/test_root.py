@@ -1,0 +1,57 @@
+"""The root command: what it lists, and how it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from advisor.errors import AdvisorError, Defect, Refused, Stale, Transient
+from serving.cli import root
+
+
+def gsa(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from serving.cli import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_help_lists_every_command_without_importing_it() -> None:
+    result = gsa("--help")
+
+    assert result.returncode == 0
+    for name, entry in root.COMMANDS.items():
+        assert name in result.stdout
+        assert entry.help.split(",")[0].split(".")[0] in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [("nope",), ("--nope",), ("models", "show", "durations")])
+def test_wrong_usage_ends_with_2(arguments: tuple[str, ...]) -> None:
+    result = gsa(*arguments)
+
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "error,code",
+    [
+        (Refused("gpus", 0, "it must be above 0", "Give one."), 3),
+        (Transient("away"), 4),
+        (Stale("old"), 4),
+        (Defect("broken"), 1),
+    ],
+)
+def test_each_error_of_ours_has_its_exit_code_and_one_sentence(
+    error: AdvisorError, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(root, "app", fail)
+
+    with pytest.raises(SystemExit) as ended:
+        root.main()
+
+    assert ended.value.code == code
+    assert capsys.readouterr().err == f"{error}\n"
