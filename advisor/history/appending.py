@@ -1,0 +1,199 @@
+"""One batch of jobs into the store: what is new, what has changed, and what has to be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+
+from sqlalchemy import Connection, bindparam, func, insert, select, update
+
+from advisor.domain.ingest import JobBatch, Rejection
+from advisor.domain.jobs import Job
+from advisor.errors import Refused
+from advisor.history.rows import COLUMNS, Row, from_microseconds, row_of, to_microseconds
+from advisor.history.schema import INGESTS, JOBS, REJECTIONS
+
+__all__ = ["AppendResult", "Progress", "append_batch"]
+
+Progress = Callable[[int, int], None]
+"""Told how many rows of how many are done."""
+
+_CHUNK = 2000
+_ID, _SUBMIT, _START, _END = (COLUMNS.index(name) for name in ("id", "submit_us", "start_us", "end_us"))
+_VALUES = [JOBS.c[name] for name in COLUMNS]
+# The statement's own names for values and keys must differ where a column is both.
+_UPDATE = (
+    update(JOBS)
+    .where(JOBS.c.source == bindparam("key_source"), JOBS.c.id == bindparam("key_id"))
+    .values({name: bindparam(f"new_{name}") for name in COLUMNS if name != "id"})
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendResult:
+    """What one batch did to the store: jobs added, jobs that became better known, jobs known already.
+
+    ``rejections`` are jobs the store itself refused, one by one: those whose id belongs to another job.
+    """
+
+    added: int
+    changed: int
+    unchanged: int
+    rejections: tuple[Rejection, ...] = ()
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """The rows of one batch by what has to be done with them."""
+
+    source: str
+    new: list[Row] = field(default_factory=list)
+    changed: list[Row] = field(default_factory=list)
+    unchanged: int = 0
+    strangers: int = 0
+    first_stranger: str = ""
+
+    def sort(self, row: Row, stored: Row | None) -> None:
+        """Put ``row`` where it belongs, given what is ``stored`` under its id."""
+        if stored is None:
+            self.new.append(row)
+        elif row[_SUBMIT] != stored[_SUBMIT]:
+            self.strangers += 1
+            self.first_stranger = self.first_stranger or (
+                f"id {row[_ID]!r} was submitted at {from_microseconds(stored[_SUBMIT]).isoformat()}, "
+                f"now at {from_microseconds(row[_SUBMIT]).isoformat()}"
+            )
+        elif row == stored or _known(row) < _known(stored):
+            self.unchanged += 1
+        else:
+            self.changed.append(row)
+
+    @property
+    def rejections(self) -> tuple[Rejection, ...]:
+        """The jobs whose id is taken, as one rejection."""
+        if not self.strangers:
+            return ()
+        return (Rejection(reason="id_of_another_job", count=self.strangers, example=self.first_stranger),)
+
+
+def append_batch(
+    connection: Connection, batch: JobBatch, now: datetime, progress: Progress | None = None
+) -> AppendResult:
+    """Write ``batch`` into the open transaction; see :meth:`advisor.history.store.HistoryStore.append`."""
+    if batch.jobs:
+        _refuse_mixture(connection, batch)
+    rows = _latest(batch.jobs)
+    empty = connection.execute(select(JOBS.c.id).where(JOBS.c.source == batch.source).limit(1)).first() is None
+    added = changed = unchanged = 0
+    work = _Sorted(batch.source)
+    for done, chunk in _chunks(rows):
+        stored = {} if empty else _stored(connection, batch.source, [row[_ID] for row in chunk])
+        work.new, work.changed = [], []
+        for row in chunk:
+            work.sort(row, stored.get(row[_ID]))
+        _write(connection, work)
+        added, changed = added + len(work.new), changed + len(work.changed)
+        if progress is not None:
+            progress(done, len(rows))
+    unchanged = work.unchanged
+    result = AppendResult(added=added, changed=changed, unchanged=unchanged, rejections=work.rejections)
+    _record(connection, batch, result, now)
+    return result
+
+
+def _known(row: Row) -> int:
+    """How much is known of a job: 0 waiting, 1 started, 2 ended. What is known is never unlearned."""
+    if row[_END] is not None:
+        return 2
+    return 0 if row[_START] is None else 1
+
+
+def _latest(jobs: Iterable[Job]) -> list[Row]:
+    """One row per id; of several the last that knows no less than those before it."""
+    latest: dict[str, Row] = {}
+    for job in jobs:
+        row = row_of(job)
+        before = latest.get(job.id)
+        if before is None or _known(row) >= _known(before):
+            latest[job.id] = row
+    return list(latest.values())
+
+
+def _chunks(rows: Sequence[Row]) -> Iterable[tuple[int, list[Row]]]:
+    iterator = iter(rows)
+    done = 0
+    while chunk := list(islice(iterator, _CHUNK)):
+        done += len(chunk)
+        yield done, chunk
+
+
+def _stored(connection: Connection, source: str, ids: list[str]) -> dict[str, Row]:
+    query = select(*_VALUES).where(JOBS.c.source == source, JOBS.c.id.in_(ids))
+    return {row[_ID]: tuple(row) for row in connection.execute(query)}
+
+
+def _write(connection: Connection, work: _Sorted) -> None:
+    if work.new:
+        values = [{"source": work.source, **dict(zip(COLUMNS, row, strict=True))} for row in work.new]
+        connection.execute(insert(JOBS), values)
+    if work.changed:
+        renamed = [f"new_{name}" for name in COLUMNS]
+        values = [
+            {"key_source": work.source, "key_id": row[_ID], **dict(zip(renamed[1:], row[1:], strict=True))}
+            for row in work.changed
+        ]
+        connection.execute(_UPDATE, values)
+
+
+def _refuse_mixture(connection: Connection, batch: JobBatch) -> None:
+    kinds = set(connection.execute(select(INGESTS.c.synthetic).where(INGESTS.c.added > 0).distinct()).scalars())
+    if kinds and batch.synthetic not in kinds:
+        held, come = ("generated", "real") if True in kinds else ("real", "generated")
+        raise Refused(
+            "source",
+            batch.source,
+            f"the store holds {held} jobs, and {come} ones must not be mixed with them",
+            "Use another store, for instance another storage.home.",
+        )
+
+
+def _record(connection: Connection, batch: JobBatch, result: AppendResult, now: datetime) -> None:
+    """Log the ingest, unless it brought nothing new at all."""
+    news = [_record_rejection(connection, batch.source, each) for each in (*batch.rejections, *result.rejections)]
+    watermark = None if batch.watermark is None else to_microseconds(batch.watermark)
+    mine = INGESTS.c.source == batch.source
+    reached = connection.execute(select(func.max(INGESTS.c.watermark_us)).where(mine)).scalar()
+    later = watermark is not None and (reached is None or watermark > reached)
+    said = {note for notes in connection.execute(select(INGESTS.c.notes).where(mine)).scalars() for note in notes}
+    if not (result.added or result.changed or later or any(news) or set(batch.notes) - said):
+        return
+    connection.execute(
+        insert(INGESTS).values(
+            source=batch.source,
+            time_us=to_microseconds(now),
+            added=result.added,
+            changed=result.changed,
+            unchanged=result.unchanged,
+            watermark_us=watermark,
+            synthetic=batch.synthetic,
+            notes=[note for note in dict.fromkeys(batch.notes) if note not in said],
+        )
+    )
+
+
+def _record_rejection(connection: Connection, source: str, rejection: Rejection) -> bool:
+    """Whether ``rejection`` was news; one with a known example only ever grows."""
+    same = (
+        (REJECTIONS.c.source == source)
+        & (REJECTIONS.c.reason == rejection.reason)
+        & (REJECTIONS.c.example == rejection.example)
+    )
+    known = connection.execute(select(REJECTIONS.c.count).where(same)).scalar()
+    if known is None:
+        values = {"source": source, "reason": rejection.reason, "example": rejection.example}
+        connection.execute(insert(REJECTIONS).values(**values, count=rejection.count))
+    elif rejection.count > known:
+        connection.execute(update(REJECTIONS).where(same).values(count=rejection.count))
+    return known is None or rejection.count > known

@@ -1,0 +1,78 @@
+"""Jobs as they were known at a time. Every question is asked with the time as of which it is answered."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, func, or_, select
+
+from advisor.domain.jobs import Job, Outcome
+from advisor.history.rows import COLUMNS, from_microseconds, job_of, to_microseconds
+from advisor.history.schema import INGESTS, JOBS
+
+__all__ = ["any_synthetic", "finished_between", "jobs_known", "last_event", "running_at", "watermark"]
+
+# The source comes last: it only decides the order of jobs that share everything else in a key.
+_VALUES = [*(JOBS.c[name] for name in COLUMNS), JOBS.c.source]
+_ID, _SUBMIT, _START, _END = (COLUMNS.index(name) for name in ("id", "submit_us", "start_us", "end_us"))
+
+
+def _known(connection: Connection, conditions: list[ColumnElement[bool]], as_of: datetime, order: int) -> list[Job]:
+    """Jobs of the rows that meet ``conditions``, as known at ``as_of``, by the time in column ``order``, then id.
+
+    Sorted here and not by the database, whose order of texts depends on its collation.
+    """
+    rows = connection.execute(select(*_VALUES).where(*conditions)).tuples()
+    ordered = sorted(rows, key=lambda row: (row[order], row[_ID], row[-1]))
+    known = (job_of(row[:-1]).as_of(as_of) for row in ordered)
+    return [job for job in known if job is not None]
+
+
+def jobs_known(connection: Connection, as_of: datetime, since: datetime | None) -> list[Job]:
+    """See :meth:`advisor.history.store.HistoryStore.jobs`."""
+    conditions: list[ColumnElement[bool]] = [JOBS.c.submit_us <= to_microseconds(as_of)]
+    if since is not None:
+        first = to_microseconds(since)
+        still_there = or_(JOBS.c.outcome.is_(None), JOBS.c.end_us >= first, JOBS.c.last_seen_us >= first)
+        conditions.append(or_(still_there, JOBS.c.submit_us >= first))
+    return _known(connection, conditions, as_of, _SUBMIT)
+
+
+def finished_between(connection: Connection, start: datetime, end: datetime) -> list[Job]:
+    """See :meth:`advisor.history.store.HistoryStore.finished_between`."""
+    inside = [JOBS.c.end_us > to_microseconds(start), JOBS.c.end_us <= to_microseconds(end)]
+    return _known(connection, inside, end, _END)
+
+
+def running_at(connection: Connection, time: datetime) -> list[Job]:
+    """See :meth:`advisor.history.store.HistoryStore.running_at`."""
+    at = to_microseconds(time)
+    not_ended = or_(JOBS.c.end_us.is_(None), JOBS.c.end_us > at)
+    not_lost = or_(JOBS.c.outcome.is_(None), JOBS.c.outcome != str(Outcome.CENSORED), JOBS.c.last_seen_us > at)
+    return _known(connection, [JOBS.c.start_us <= at, not_ended, not_lost], time, _START)
+
+
+def last_event(connection: Connection, as_of: datetime | None) -> datetime | None:
+    """See :meth:`advisor.history.store.HistoryStore.last_event`."""
+    latest = []
+    for name in ("submit_us", "start_us", "end_us", "last_seen_us"):
+        column = JOBS.c[name]
+        query = select(func.max(column))
+        if as_of is not None:
+            query = query.where(column <= to_microseconds(as_of))
+        latest.append(connection.execute(query).scalar())
+    known = [count for count in latest if count is not None]
+    return from_microseconds(max(known)) if known else None
+
+
+def watermark(connection: Connection, source: str) -> datetime | None:
+    """See :meth:`advisor.history.store.HistoryStore.watermark`."""
+    query = select(func.max(INGESTS.c.watermark_us)).where(INGESTS.c.source == source)
+    reached = connection.execute(query).scalar()
+    return None if reached is None else from_microseconds(reached)
+
+
+def any_synthetic(connection: Connection) -> bool:
+    """See :meth:`advisor.history.store.HistoryStore.is_synthetic`."""
+    query = select(INGESTS.c.id).where(INGESTS.c.synthetic, INGESTS.c.added > 0).limit(1)
+    return connection.execute(query).first() is not None

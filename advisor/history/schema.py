@@ -1,0 +1,96 @@
+"""The tables as SQLAlchemy sees them; ``migrations`` creates and changes them, a test keeps the two equal.
+
+Every name starts with ``gsa_``, so that a PostgreSQL database may be shared with the model registry.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer, MetaData, Table, Text
+
+__all__ = ["ADVICE", "INGESTS", "JOBS", "LEDGER", "METADATA", "REJECTIONS"]
+
+METADATA = MetaData()
+
+JOBS = Table(
+    "gsa_jobs",
+    METADATA,
+    Column("source", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("submit_us", BigInteger, nullable=False),
+    Column("gpus", Double, nullable=False),
+    Column("start_us", BigInteger),
+    Column("end_us", BigInteger),
+    Column("outcome", Text),
+    Column("last_seen_us", BigInteger),
+    Column("user", Text),
+    Column("namespace", Text),
+    Column("name", Text),
+    Column("image", Text),
+    Column("gpu_kind", Text),
+    Column("pool", Text),
+    Column("cpus", Double),
+    Column("nodes", BigInteger),
+    Column("priority", BigInteger),
+    Column("time_limit_seconds", Double),
+    Column("start_assumed", Boolean, nullable=False),
+    Column("calendar_known", Boolean, nullable=False),
+    Index("gsa_jobs_submit", "submit_us"),
+    Index("gsa_jobs_start", "start_us"),
+    Index("gsa_jobs_end", "end_us"),
+    Index("gsa_jobs_last_seen", "last_seen_us"),
+)
+
+# One row per ingest that changed anything; ``notes`` is a JSON list of sentences.
+INGESTS = Table(
+    "gsa_ingests",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("time_us", BigInteger, nullable=False),
+    Column("added", BigInteger, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("unchanged", BigInteger, nullable=False),
+    Column("watermark_us", BigInteger),
+    Column("synthetic", Boolean, nullable=False),
+    Column("notes", JSON, nullable=False),
+    Index("gsa_ingests_source", "source"),
+)
+
+# A rejection is recognised by its first example: reading the same file again does not count it twice.
+REJECTIONS = Table(
+    "gsa_rejections",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("example", Text, nullable=False),
+    Column("count", BigInteger, nullable=False),
+    Index("gsa_rejections_source", "source", "reason"),
+)
+
+ADVICE = Table(
+    "gsa_advice",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("time_us", BigInteger, nullable=False),
+    Column("document", JSON, nullable=False),
+    Index("gsa_advice_time", "time_us"),
+)
+
+LEDGER = Table(
+    "gsa_ledger",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("time_us", BigInteger, nullable=False),
+    Column("pool", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("field", Text, nullable=False),
+    Column("old", JSON(none_as_null=True)),
+    Column("new", JSON(none_as_null=True)),
+    Column("allowed", Boolean, nullable=False),
+    Column("reasons", JSON, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("applied", Boolean, nullable=False),
+    Index("gsa_ledger_time", "time_us"),
+    Index("gsa_ledger_pool", "pool", "field", "time_us"),
+)
