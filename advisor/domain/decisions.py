@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from advisor.domain.plans import Mode, Value
+from advisor.domain.plans import Change, Mode, Value
 from advisor.domain.units import utc
 
 __all__ = ["DecisionRecord", "Verdict"]
@@ -53,6 +53,23 @@ class DecisionRecord:
     def __post_init__(self) -> None:
         """Keep the time in UTC."""
         object.__setattr__(self, "time", utc(self.time, "time"))
+
+    @property
+    def applied(self) -> bool:
+        """Whether the cluster was changed."""
+        return self.verdict is Verdict.APPLIED
+
+    @property
+    def change(self) -> Change:
+        """The change itself; allowed unless a guard of safety refused it."""
+        return Change(
+            object=self.object,
+            field=self.field,
+            old=self.old,
+            new=self.new,
+            allowed=self.verdict is not Verdict.REFUSED,
+            reasons=self.reasons,
+        )
 
     @property
     def id(self) -> str:

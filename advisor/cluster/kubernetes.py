@@ -1,0 +1,235 @@
+"""The real cluster, read-only in this version: NodePools, NodeClaims, nodes, and pods that ask for GPUs.
+
+Lists are paged, every call has a read timeout, and each object is cut down to what advice needs as soon
+as its page arrives. This is the only module that imports the Kubernetes client.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kubernetes import client, config
+from urllib3.exceptions import HTTPError
+
+from advisor.clock import Clock
+from advisor.cluster.assembly import Seen, assemble
+from advisor.cluster.port import Applied, ClusterWrite
+from advisor.cluster.projection import (
+    POOL_LABEL,
+    read_buffer,
+    read_claim,
+    read_node,
+    read_pod,
+    read_pool,
+    read_slice_setting,
+)
+from advisor.domain.nodepools import ClusterSnapshot
+from advisor.errors import Refused, Transient
+
+__all__ = ["KubernetesCluster"]
+
+T = TypeVar("T")
+
+_PAGE = 500
+_CONNECT_SECONDS = 5.0
+_READ_SECONDS = 30.0
+_NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
+_GONE = 410
+_NOT_FOUND = 404
+_TOO_MANY = 429
+
+
+class KubernetesCluster:
+    """A cluster behind the API server; see :class:`advisor.cluster.port.ClusterPort`."""
+
+    def __init__(self, api: client.ApiClient, clock: Clock, namespace: str = "gpu-slice-advisor") -> None:
+        """Speak through ``api``; our own objects live in ``namespace``."""
+        self._core = client.CoreV1Api(api)
+        self._custom = client.CustomObjectsApi(api)
+        self._clock = clock
+        self._namespace = namespace
+
+    @classmethod
+    def connect(
+        cls,
+        clock: Clock,
+        kubeconfig: Path | None = None,
+        context: str | None = None,
+        namespace: str = "gpu-slice-advisor",
+    ) -> KubernetesCluster:
+        """A cluster by kubeconfig; without one, the service account of the pod, then the default kubeconfig.
+
+        Raises:
+            Refused: none of them can be read.
+        """
+        settings = client.Configuration()
+        # Retrying is the caller's decision; it knows how old its last observation is.
+        settings.retries = False
+        try:
+            _load(settings, kubeconfig, context)
+        except (config.ConfigException, OSError) as error:
+            where = "the pod's service account and the default kubeconfig" if kubeconfig is None else str(kubeconfig)
+            raise Refused("kubeconfig", where, f"it cannot be used: {error}", "Give one that kubectl takes.") from error
+        return cls(client.ApiClient(settings), clock, namespace)
+
+    def observe(self) -> ClusterSnapshot:
+        """The cluster now; its time is the moment before the first list, so nothing in it is older.
+
+        Raises:
+            Transient: the API server is unreachable, overloaded, or answered no JSON.
+            Refused: it denies this program a list, or serves no NodePools.
+        """
+        time = self._clock.now()
+        notes: list[str] = []
+        pools = self._read("nodepools", self._karpenter("nodepools"), read_pool, notes)
+        claims = self._read("nodeclaims", self._karpenter("nodeclaims"), read_claim, notes)
+        nodes = self._read("nodes", self._core.list_node, read_node, notes)
+        pods = self._read("pods", self._pods(), read_pod, notes)
+        seen = Seen(
+            pools=pools,
+            nodes=nodes,
+            claims=[claim for claim in claims if claim is not None],
+            pods=[pod for pod in pods if pod is not None],
+            buffers=dict(self._buffers(notes)),
+            slice_minutes=dict(self._read("configmaps", self._config_maps(), read_slice_setting, notes)),
+            notes=tuple(notes),
+        )
+        return assemble(time, seen)
+
+    def apply(self, write: ClusterWrite) -> Applied:
+        """Refused: this version writes nothing to Kubernetes.
+
+        Raises:
+            Refused: always.
+        """
+        raise Refused(
+            "apply",
+            write.pool,
+            "apply on Kubernetes is not part of this version",
+            "Use the YAML printed with kubectl apply --server-side.",
+        )
+
+    def _karpenter(self, plural: str) -> Callable[..., Any]:
+        return lambda **query: self._custom.list_cluster_custom_object("karpenter.sh", "v1", plural, **query)
+
+    def _pods(self) -> Callable[..., Any]:
+        return lambda **query: self._core.list_pod_for_all_namespaces(field_selector=_NOT_ENDED, **query)
+
+    def _config_maps(self) -> Callable[..., Any]:
+        return lambda **query: self._core.list_namespaced_config_map(
+            self._namespace, label_selector=POOL_LABEL, **query
+        )
+
+    def _buffers(self, notes: list[str]) -> list[tuple[str, Any]]:
+        def ask(**query: Any) -> Any:  # noqa: ANN401 - the client is untyped
+            return self._custom.list_namespaced_custom_object(
+                "autoscaling.x-k8s.io",
+                "v1beta1",
+                self._namespace,
+                "capacitybuffers",
+                label_selector=POOL_LABEL,
+                **query,
+            )
+
+        try:
+            return self._read("capacitybuffers", ask, read_buffer, notes)
+        except _NotServed:
+            notes.append("this cluster serves no CapacityBuffer (autoscaling.x-k8s.io/v1beta1): none can keep it warm")
+            return []
+
+    def _read(
+        self, what: str, ask: Callable[..., Any], read: Callable[[Mapping[str, Any]], T], notes: list[str]
+    ) -> list[T]:
+        """Every object of one kind, cut down; those that cannot be understood are counted, with the first reason."""
+        try:
+            found, odd = _cut_down(what, ask, read)
+        except _ListExpired:
+            # The server dropped the list between two pages: once is ordinary, twice is not.
+            try:
+                found, odd = _cut_down(what, ask, read)
+            except _ListExpired as error:
+                raise Transient(f"the list of {what} expired twice between pages; ask again later") from error
+        if odd:
+            notes.append(f"{len(odd)} {what} were left out; the first because {odd[0]}")
+        return found
+
+
+class _NotServed(Refused):
+    """The API server knows no such kind."""
+
+
+class _ListExpired(Exception):
+    """The list went away between two pages and must be begun again; never leaves this module."""
+
+
+def _load(settings: client.Configuration, kubeconfig: Path | None, context: str | None) -> None:
+    in_cluster: Callable[..., None] = config.load_incluster_config
+    from_file: Callable[..., None] = config.load_kube_config
+    if kubeconfig is None and context is None:
+        try:
+            in_cluster(client_configuration=settings)
+        except config.ConfigException:
+            from_file(client_configuration=settings)
+        return
+    file = None if kubeconfig is None else str(kubeconfig)
+    from_file(config_file=file, context=context, client_configuration=settings)
+
+
+def _cut_down(
+    what: str, ask: Callable[..., Any], read: Callable[[Mapping[str, Any]], T]
+) -> tuple[list[T], list[Refused]]:
+    """What was read and what was not understood, page by page, so that no more than a page is held as JSON."""
+    found: list[T] = []
+    odd: list[Refused] = []
+    for document in _walk(what, ask):
+        try:
+            found.append(read(document))
+        except Refused as error:
+            odd.append(error)
+    return found, odd
+
+
+def _walk(what: str, ask: Callable[..., Any]) -> Iterator[Mapping[str, Any]]:
+    token: str | None = None
+    while True:
+        page = _page(what, ask, token)
+        yield from page.get("items") or ()
+        token = (page.get("metadata") or {}).get("continue") or None
+        if token is None:
+            return
+
+
+def _page(what: str, ask: Callable[..., Any], token: str | None) -> Mapping[str, Any]:
+    query: dict[str, Any] = {"limit": _PAGE, "_preload_content": False}
+    if token is not None:
+        query["_continue"] = token
+    try:
+        body = ask(**query, _request_timeout=(_CONNECT_SECONDS, _READ_SECONDS)).data
+        page = json.loads(body)
+    except client.ApiException as error:
+        raise _translated(what, error) from error
+    except (HTTPError, OSError) as error:
+        raise Transient(f"the API server could not be asked for {what}: {error}") from error
+    except ValueError as error:
+        raise Transient(
+            f"the answer to the list of {what} is no JSON; is something between us and the API server?"
+        ) from error
+    if not isinstance(page, Mapping):
+        raise Transient(f"the answer to the list of {what} is no list")
+    return page
+
+
+def _translated(what: str, error: client.ApiException) -> Exception:
+    status = error.status or 0
+    if status == _GONE:
+        return _ListExpired()
+    if status == _NOT_FOUND:
+        return _NotServed(what, "not served", "this cluster serves no such kind", "Install Karpenter 1.x first.")
+    if status == _TOO_MANY or status >= 500 or status == 0:
+        return Transient(f"the API server answered {status} {error.reason} to the list of {what}")
+    return Refused(
+        what, f"{status} {error.reason}", "the API server lets nobody list them", "Grant get and list on it."
+    )
