@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from advisor.domain.forecasts import DurationDistribution
+from advisor.domain.forecasts import DemandForecast, DurationDistribution, HorizonForecast
 from advisor.domain.jobs import Job, Outcome
+from advisor.domain.nodepools import ClusterSnapshot, Node, NodePool
+from advisor.domain.plans import Advice, Mode, PoolAdvice, WarmPlan
+from advisor.domain.slices import SliceClass, SlicePlan
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 """A Monday noon, where most small test worlds begin."""
@@ -32,3 +35,76 @@ def lognormal_durations(median_seconds: float, sigma: float = 1.0) -> DurationDi
     cdf = norm.cdf((edges - np.log(median_seconds)) / sigma)
     cdf = (cdf - cdf[0]) / (cdf[-1] - cdf[0])
     return DurationDistribution(edges, cdf)
+
+
+def a_node_pool(name: str = "default", **more: Any) -> NodePool:
+    """A dynamic NodePool of 8-GPU nodes with Karpenter's own defaults and three minutes of keep-alive."""
+    fields: dict[str, Any] = {"consolidate_after": "180s", "slice_minutes": 15.0, **more}
+    return NodePool(name=name, **fields)
+
+
+def a_node(name: str = "node-1", *, pool: str = "default", gpus: int = 8, **more: Any) -> Node:
+    """A ready node of 8 GPUs, made at noon."""
+    return Node(name=name, pool=pool, gpus=gpus, **{"created": NOON, **more})
+
+
+def a_cluster(*pools: NodePool, nodes: tuple[Node, ...] = (), **more: Any) -> ClusterSnapshot:
+    """A cluster seen at noon; one default pool where none is given."""
+    return ClusterSnapshot(**{"time": NOON, "pools": pools or (a_node_pool(),), "nodes": nodes, **more})
+
+
+def a_pool_advice(
+    pool: str = "default", *, skilled: bool = True, slice_minutes: float | None = 15.0, **more: Any
+) -> PoolAdvice:
+    """Advice that agrees with :func:`a_node_pool` in everything; say what it should differ in.
+
+    ``keep_alive_seconds``, ``warm_gpus`` and ``node_gpus`` go to the warm plan, ``gpu_limit`` to the advice.
+    """
+    one = SliceClass(
+        name="all",
+        longest_minutes=None,
+        share_of_jobs=1.0,
+        mean_minutes=20.0,
+        minutes=slice_minutes,
+        current_minutes=15.0,
+        rule_of_thumb_minutes=15.0,
+        closed_form_minutes=12.65,
+        cost=0.1,
+        current_cost=0.2,
+        binding_constraint=None,
+        curve=(),
+        reasons=("the cheapest",),
+    )
+    warm = WarmPlan(
+        pool=pool,
+        warm_gpus=more.pop("warm_gpus", 0),
+        boot_nodes=0,
+        keep_nodes=0,
+        node_gpus=more.pop("node_gpus", 8),
+        keep_alive_seconds=more.pop("keep_alive_seconds", 180),
+        start_latency_seconds=300.0,
+        served="model" if skilled else "persistence",
+        curve=(),
+        reasons=("keeping pays this long",),
+    )
+    horizon = HorizonForecast(
+        horizon_minutes=30,
+        levels=(0.5, 0.9),
+        gpus=(8.0, 16.0),
+        skill=0.2 if skilled else None,
+        served="model" if skilled else "persistence",
+    )
+    return PoolAdvice(
+        pool=pool,
+        slice_plan=SlicePlan(pool=pool, switch_cost_minutes=1.0, classes=(one,), reasons=()),
+        sharing_factor=1,
+        warm=warm,
+        demand=DemandForecast(pool=pool, made_at=NOON, gpus_now=8.0, horizons=(horizon,)),
+        durations=DurationDistribution.point(1200.0),
+        **{"gpu_limit": None, **more},
+    )
+
+
+def an_advice(*pools: PoolAdvice, mode: Mode = Mode.RECOMMEND, **more: Any) -> Advice:
+    """The advice of one cycle at noon, served by models."""
+    return Advice(**{"time": NOON, "mode": mode, "pools": pools, "models": {"durations": "3", "demand": "2"}, **more})
