@@ -130,11 +130,12 @@ def _engine(url: URL) -> Engine:
 
 
 def _sqlite_engine(url: URL) -> Engine:
-    options: dict[str, Any] = {"json_serializer": _JSON, "connect_args": {"timeout": _BUSY_SECONDS}}
+    patience = {} if "timeout" in url.query else {"timeout": _BUSY_SECONDS}
+    options: dict[str, Any] = {"json_serializer": _JSON, "connect_args": patience}
     if url.database in {None, "", ":memory:"}:
         # One connection is the whole database; threads of a test server share it.
         options["poolclass"] = StaticPool
-        options["connect_args"]["check_same_thread"] = False
+        options["connect_args"] = {**patience, "check_same_thread": False}
     else:
         _make_folder(url)
     engine = create_engine(url, **options)

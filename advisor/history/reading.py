@@ -22,7 +22,7 @@ def _known(connection: Connection, conditions: list[ColumnElement[bool]], as_of:
 
     Sorted here and not by the database, whose order of texts depends on its collation.
     """
-    rows = connection.execute(select(*_VALUES).where(*conditions)).tuples()
+    rows = connection.execute(select(*_VALUES).where(*conditions))
     ordered = sorted(rows, key=lambda row: (row[order], row[_ID], row[-1]))
     known = (job_of(row[:-1]).as_of(as_of) for row in ordered)
     return [job for job in known if job is not None]

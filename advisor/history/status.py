@@ -138,7 +138,7 @@ def _outcomes(connection: Connection, source: str) -> dict[str, int]:
 def _rejections(connection: Connection, source: str) -> tuple[Rejection, ...]:
     columns = (REJECTIONS.c.reason, REJECTIONS.c.count, REJECTIONS.c.example)
     query = select(*columns).where(REJECTIONS.c.source == source).order_by(REJECTIONS.c.id)
-    rows = connection.execute(query).tuples()
+    rows = connection.execute(query)
     return _merged([Rejection(reason=reason, count=int(count), example=example) for reason, count, example in rows])
 
 

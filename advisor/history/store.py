@@ -35,7 +35,8 @@ class HistoryStore:
         """The store behind ``url``, created and migrated where needed.
 
         ``sqlite:///relative/path``, ``sqlite:////absolute/path``, ``sqlite://`` (in memory, gone when
-        closed) or ``postgresql+psycopg://...``. Missing folders of an SQLite path are made.
+        closed) or ``postgresql+psycopg://...``. Missing folders of an SQLite path are made. A writer waits
+        30 s for another one; ``?timeout=5`` behind an SQLite path makes it 5 s.
 
         Raises:
             Refused: the URL, or what lies behind it, is not a store this version can use.

@@ -1,0 +1,83 @@
+"""Snapshots: named by content, whole or absent, checked when read."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from advisor.domain.jobs import Outcome
+from advisor.errors import Refused, Transient
+from advisor.history.snapshot import read_snapshot, write_snapshot
+from tests.builders import NOON, a_job
+
+JOBS = [
+    a_job("a", gpus=0.5, namespace="x", nodes=2, cpus=8.0, priority=-5, time_limit_seconds=3600.0),
+    a_job("b", seconds=None),
+    a_job("c", seconds=None, start=None, calendar_known=False),
+    a_job("d", seconds=None, outcome=Outcome.CENSORED, last_seen=NOON + timedelta(hours=1), start_assumed=True),
+]
+
+
+def test_the_same_jobs_in_any_order_are_the_same_snapshot(tmp_path):
+    shuffled = random.Random(1).sample(JOBS, len(JOBS))
+    first, second = write_snapshot(JOBS, tmp_path), write_snapshot(shuffled, tmp_path)
+    assert first == second
+    assert first.rows == 4
+    assert [path.name for path in tmp_path.iterdir()] == [first.path.name]
+    assert first.path.name == f"jobs-{first.digest[:16]}.parquet"
+    assert read_snapshot(first.path) == JOBS
+
+
+def test_two_sources_with_one_id_do_not_make_the_order_matter(tmp_path):
+    twins = [a_job("a"), a_job("a", gpus=2.0)]
+    assert write_snapshot(twins, tmp_path).digest == write_snapshot(twins[::-1], tmp_path).digest
+
+
+@pytest.mark.parametrize(
+    "change", [{"gpus": 1.0}, {"namespace": None}, {"calendar_known": False}, {"end": NOON + timedelta(seconds=601)}]
+)
+def test_any_difference_is_another_snapshot(tmp_path, change):
+    other = [replace(JOBS[0], **change), *JOBS[1:]]
+    assert write_snapshot(other, tmp_path).digest != write_snapshot(JOBS, tmp_path).digest
+
+
+def test_the_digest_never_changes_between_versions(tmp_path):
+    # A change of this value means that snapshots and model cards made before no longer match: count _FORMAT up.
+    digest = write_snapshot(JOBS, tmp_path).digest
+    assert digest == "f6173165bd2c3141ceade11ce9b67f86b3cb1bf25a29f1c324a4d65a2a181134"
+
+
+def test_no_jobs_are_a_snapshot_too(tmp_path):
+    snapshot = write_snapshot([], tmp_path)
+    assert snapshot.rows == 0
+    assert read_snapshot(snapshot.path) == []
+
+
+def test_a_snapshot_that_was_altered_is_refused(tmp_path):
+    snapshot = write_snapshot(JOBS, tmp_path)
+    table = pq.read_table(snapshot.path)
+    altered = table.set_column(2, "gpus", pa.array([9.0] * len(JOBS)))
+    pq.write_table(altered.replace_schema_metadata(table.schema.metadata), snapshot.path)
+    with pytest.raises(Refused, match="not what was written"):
+        read_snapshot(snapshot.path)
+
+
+def test_what_is_no_snapshot_is_refused(tmp_path):
+    other, text = tmp_path / "other.parquet", tmp_path / "text.parquet"
+    pq.write_table(pa.table({"x": [1]}), other)
+    text.write_text("no parquet")
+    for path in (other, text, tmp_path / "absent.parquet"):
+        with pytest.raises(Refused, match="snapshot"):
+            read_snapshot(path)
+
+
+def test_a_folder_that_cannot_be_written_leaves_no_trace(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Transient, match="cannot be written"):
+        write_snapshot(JOBS, tmp_path / "file")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
