@@ -1,0 +1,21 @@
+"""``python -m docs.generators [--check]``: write the reference pages, or say which are out of date."""
+
+from __future__ import annotations
+
+import sys
+
+from docs.generators.pages import stale, write
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 1 where ``--check`` finds a page out of date."""
+    if arguments == ["--check"]:
+        found = stale()
+        sys.stderr.writelines(f"out of date: docs/reference/{name}; run make reference\n" for name in found)
+        return 1 if found else 0
+    sys.stdout.writelines(f"written: docs/reference/{name}\n" for name in write())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,41 @@
+"""The TOML examples of the mapping page are accepted by what reads such files."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from advisor.cluster.description import parse_description
+from advisor.telemetry.mapping import COLUMN_FIELDS, mapping_from
+from tests.builders import NOON
+from tests.docs.markdown_pages import DOCS, ROOT, blocks, inline_codes
+
+
+def _example(title: str) -> str:
+    text = (DOCS / "reference" / "mappings.md").read_text(encoding="utf-8")
+    return next(block.body for block in blocks(text) if block.body.startswith(f"# {title}"))
+
+
+def test_the_example_of_a_mapping_is_one():
+    mapping = mapping_from(tomllib.loads(_example("mapping.toml")))
+    assert mapping.columns["submit"] == "submitted"
+    assert mapping.time.zone.key == "Europe/Berlin"
+
+
+def test_the_example_of_a_mapping_shows_every_column_that_may_be_mapped():
+    assert set(tomllib.loads(_example("mapping.toml"))["columns"]) == set(COLUMN_FIELDS)
+
+
+def test_the_example_of_a_cluster_is_one():
+    snapshot = parse_description(_example("cluster.toml"), NOON)
+    assert snapshot.pool("training").gpu_limit == "512"
+    assert snapshot.workloads[0].node == "n1"
+
+
+def test_every_reason_for_leaving_a_row_out_is_explained():
+    named = set(inline_codes((DOCS / "reference" / "mappings.md").read_text(encoding="utf-8")))
+    reasons = set()
+    for module in (ROOT / "advisor" / "telemetry").glob("*.py"):
+        reasons |= set(re.findall(r'(?:Unfit|tally\.add)\("(\w+)"', module.read_text(encoding="utf-8")))
+    assert len(reasons) > 8
+    assert reasons <= named
