@@ -1,0 +1,108 @@
+"""What every source of job events promises, run over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from advisor.history.store import HistoryStore
+from advisor.telemetry.mapping import mapping_from
+from advisor.telemetry.source import Source
+from advisor.telemetry.synthetic import SyntheticSource
+from advisor.telemetry.traces import TraceFile, TraceFormat
+
+NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+MAPPING = mapping_from({"columns": {"submit": "at", "duration": "took"}})
+PHILLY = """timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-09 07:01:55,66.0,1,66.0,aa
+2017-10-08 06:13:03,2951.0,2,5902.0,bb
+2017-10-08 06:13:03,2951.0,2,5902.0,bb
+2017-10-08 06:13:03,zero,2,5902.0,bb
+2036-10-08 06:13:03,10.0,2,20.0,bb
+"""
+USERS = """u_id,user,gpu_num,cpu_num,node_num,interval,run_time,wall_time,new_status
+0,1,1,0,1,0,1389,0,Killed
+1,2,8,0,4,395,14405,0,Failed
+2,3,1,0,1,257,66,0,Pass
+3,3,1,0,1,257,66,0,Lost
+"""
+PODS = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
+p0,12000,16384,1,1000,,LS,Running,0,900,0
+p1,6000,12288,1,460,,LS,Failed,10,500,20
+p2,6000,12288,0,0,,LS,Failed,10,500,20
+"""
+TABLE = "at,took\n2026-02-27 12:00,60\n2026-02-27 12:00,60\n2026-03-02 09:00,60\n2026-03-03 12:00,60\nnever,60\n"
+
+
+def a_file(trace_format: TraceFormat, text: str) -> Callable[[Path], Source]:
+    def make(folder: Path) -> Source:
+        path = folder / f"{trace_format}.csv"
+        path.write_text(text)
+        return TraceFile(path, trace_format, MAPPING if trace_format is TraceFormat.TABLE else None)
+
+    return make
+
+
+SOURCES: dict[str, Callable[[Path], Source]] = {
+    "philly": a_file(TraceFormat.PHILLY, PHILLY),
+    "philly-users": a_file(TraceFormat.PHILLY_USERS, USERS),
+    "openb": a_file(TraceFormat.OPENB, PODS),
+    "table": a_file(TraceFormat.TABLE, TABLE),
+    "synthetic": lambda _: SyntheticSource(1, days=2),
+}
+
+
+@pytest.fixture(params=sorted(SOURCES))
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> Source:
+    return SOURCES[request.param](tmp_path)
+
+
+def test_it_brings_jobs_under_its_own_name(source):
+    batch = source.read(None, NOW)
+    assert batch.jobs
+    assert batch.source == source.name
+
+
+def test_reading_twice_gives_the_same_batch(source):
+    assert source.read(None, NOW) == source.read(None, NOW)
+
+
+def test_every_job_has_an_id_of_its_own(source):
+    jobs = source.read(None, NOW).jobs
+    assert len({job.id for job in jobs}) == len(jobs)
+
+
+def test_nothing_happens_after_now(source):
+    batch = source.read(None, NOW)
+    for job in batch.jobs:
+        times = (job.submit, job.start, job.end, job.last_seen)
+        assert all(time is None or time <= NOW for time in times)
+    assert batch.watermark is not None
+    assert batch.watermark <= NOW
+
+
+def test_what_is_left_out_is_counted_with_an_example(source):
+    for rejection in source.read(None, NOW).rejections:
+        assert rejection.count > 0
+        assert rejection.reason
+        assert rejection.example
+
+
+def test_reading_on_from_the_watermark_loses_nothing(source):
+    with HistoryStore.open("sqlite://") as at_once, HistoryStore.open("sqlite://") as in_steps:
+        at_once.append(source.read(None, NOW), NOW)
+        for days in (1, 0):
+            now = NOW - timedelta(days=days)
+            in_steps.append(source.read(in_steps.watermark(source.name), now), now)
+        assert in_steps.jobs(NOW, since=NOW - timedelta(days=1)) == at_once.jobs(NOW, since=NOW - timedelta(days=1))
+
+
+def test_appending_what_it_brings_twice_changes_nothing(source):
+    with HistoryStore.open("sqlite://") as store:
+        store.append(source.read(None, NOW), NOW)
+        before = (store.status(), store.jobs(NOW))
+        store.append(source.read(store.watermark(source.name), NOW), NOW)
+        assert (store.status(), store.jobs(NOW)) == before
