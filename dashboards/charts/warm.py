@@ -1,0 +1,58 @@
+"""What each further warm node costs and saves, and how many are worth it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from advisor.domain.plans import WarmPlan
+from dashboards.charts.figure import Chart, Key, axis, figure, line
+
+__all__ = ["warm_nodes"]
+
+
+_KEYS = (
+    Key("Saves, recommended", "@accent", "area"),
+    Key("Saves, not worth it", "@fan2", "area"),
+    Key("Costs", "@second", "line"),
+)
+
+
+def warm_nodes(plan: WarmPlan, currency: str) -> Chart | None:
+    """Marginal cost and saving per hour of the first, second, ... warm node; None without candidates."""
+    if not plan.curve:
+        return None
+    nodes = [point.nodes for point in plan.curve]
+    chosen = plan.warm_gpus // plan.node_gpus
+    savings: dict[str, Any] = {
+        "type": "bar",
+        "x": nodes,
+        "y": [point.saving_per_hour for point in plan.curve],
+        "name": "Saves",
+        "marker": {"color": ["@accent" if point.nodes <= chosen else "@fan2" for point in plan.curve]},
+        "customdata": [100 * point.probability_needed for point in plan.curve],
+        "hovertemplate": f"saves %{{y:.2f}} {currency}/h, needed with %{{customdata:.0f}} %<extra></extra>",
+    }
+    costs = line(
+        (nodes, [point.cost_per_hour for point in plan.curve]),
+        "Costs",
+        "@second",
+        mode="lines+markers",
+        hovertemplate=f"costs %{{y:.2f}} {currency}/h<extra></extra>",
+    )
+    layout = {
+        "xaxis": axis(f"Warm node, of {plan.node_gpus} GPUs each", dtick=1),
+        "yaxis": axis(f"{currency} per hour, of this node", rangemode="tozero"),
+        "hovermode": "x unified",
+        "bargap": 0.45,
+    }
+    summary = (
+        f"{chosen} warm {'node is' if chosen == 1 else 'nodes are'} worth it: "
+        "bars are what a node saves in waiting, the line what it costs to keep."
+    )
+    return Chart(
+        id="warm-nodes",
+        title="What the next warm node is worth",
+        summary=summary,
+        keys=_KEYS,
+        figure=figure([savings, costs], layout),
+    )

@@ -1,0 +1,25 @@
+"""Pages as values: one frozen context a page, made by one pure function from what was read.
+
+Belongs here: contexts whose every field carries help text, and the functions that build them. Must not
+be here: reading data (``dashboards.routes``), markup (``templates``), chart specifications (``charts``).
+"""
+
+from __future__ import annotations
+
+from dashboards.pages.frame import Frame, Seen
+from dashboards.pages.jobs import JobPage, JobsPage, job_page, jobs_page
+from dashboards.pages.overview import OverviewPage, overview_page
+from dashboards.pages.pool import PoolPage, pool_page
+
+__all__ = [
+    "Frame",
+    "JobPage",
+    "JobsPage",
+    "OverviewPage",
+    "PoolPage",
+    "Seen",
+    "job_page",
+    "jobs_page",
+    "overview_page",
+    "pool_page",
+]

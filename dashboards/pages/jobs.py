@@ -1,0 +1,186 @@
+"""The pages about jobs: the newest of them, and one with its prediction and what really came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated
+from urllib.parse import quote
+
+from advisor.domain.jobs import Job, pool_of
+from advisor.domain.units import shown_duration
+from dashboards.charts import Chart, Mark, duration_chart
+from dashboards.data import JobView
+from dashboards.pages.frame import Frame, Seen, frame
+
+__all__ = ["JobPage", "JobsPage", "job_page", "jobs_page"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """One job in one row."""
+
+    id: Annotated[str, "Identity of the job."]
+    url: Annotated[str, "The job's own page."]
+    name: Annotated[str | None, "Name of the job."]
+    user: Annotated[str | None, "Who submitted it."]
+    gpus: Annotated[float, "GPUs it asks for."]
+    submit: Annotated[datetime, "When it was submitted, UTC."]
+    status: Annotated[str, "Waiting, running, or how it ended."]
+    p50_seconds: Annotated[float, "Predicted at submission: even odds to end within this time."]
+    p90_seconds: Annotated[float, "Predicted at submission: nine in ten to end within this time."]
+    elapsed_seconds: Annotated[float | None, "How long it has run, or ran; none before its start."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsPage:
+    """The newest jobs."""
+
+    frame: Annotated[Frame, "Freshness, origin and terms of everything on the page."]
+    query: Annotated[str, "What id, user, namespace or name must hold."]
+    jobs: Annotated[tuple[JobRow, ...], "Jobs, the newest first."]
+    limit: Annotated[int, "At most so many jobs are shown."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemainingView:
+    """What is left of a running job."""
+
+    p50_seconds: Annotated[float, "Even odds that it ends within this time from now."]
+    p90_seconds: Annotated[float, "Nine in ten that it ends within this time from now."]
+    p50_end: Annotated[datetime, "When it has ended with even odds, UTC."]
+    p90_end: Annotated[datetime, "When it has ended with nine chances in ten, UTC."]
+    chart: Annotated[Chart, "Likelihood of every remaining time."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """One job."""
+
+    frame: Annotated[Frame, "Freshness, origin and terms of everything on the page."]
+    id: Annotated[str, "Identity of the job."]
+    name: Annotated[str | None, "Name of the job."]
+    user: Annotated[str | None, "Who submitted it."]
+    namespace: Annotated[str | None, "Kubernetes namespace, virtual cluster or account."]
+    pool: Annotated[str, "The pool whose demand it belongs to."]
+    gpus: Annotated[float, "GPUs it asks for."]
+    status: Annotated[str, "Waiting, running, or how it ended."]
+    submit: Annotated[datetime, "When it was submitted, UTC."]
+    start: Annotated[datetime | None, "When it started, UTC; none while it waits."]
+    end: Annotated[datetime | None, "When it ended, UTC; none where that is not known."]
+    wait_seconds: Annotated[float | None, "From submission to start; none where the source has no start."]
+    p50_seconds: Annotated[float, "Predicted at submission: even odds to end within this time."]
+    p80_seconds: Annotated[float, "Predicted at submission: four in five to end within this time."]
+    p90_seconds: Annotated[float, "Predicted at submission: nine in ten to end within this time."]
+    p95_seconds: Annotated[float, "Predicted at submission: nineteen in twenty to end within this time."]
+    mean_seconds: Annotated[float, "Expected duration; a small chance of a very long run pulls it up."]
+    typical_seconds: Annotated[float, "The duration p whose window from p/2 to 2p is most likely."]
+    served: Annotated[str, "Who predicts: the model, or a simple baseline."]
+    model_version: Annotated[str | None, "Version of the model; none where a baseline answers."]
+    key: Annotated[str, "The history that carried the prediction, for instance user+gpus."]
+    key_count: Annotated[int, "Ended jobs in that history."]
+    reasons: Annotated[tuple[str, ...], "Why a baseline or a prior answers, where it does."]
+    elapsed_seconds: Annotated[float | None, "How long it has run so far; none unless it runs."]
+    remaining: Annotated[RemainingView | None, "What is left; none unless it runs."]
+    actual_seconds: Annotated[float | None, "How long it really ran; none while that is not known."]
+    actual_chance: Annotated[
+        float | None, "The predicted chance of ending by the time it really did; 50 % is the median."
+    ]
+    verdict: Annotated[str | None, "How the prediction fared."]
+    chart: Annotated[Chart, "Likelihood of every duration as predicted at submission, and what really came."]
+
+
+def jobs_page(seen: Seen, views: tuple[JobView, ...], query: str, limit: int) -> JobsPage:
+    """The list of jobs as found."""
+    return JobsPage(frame=frame(seen), query=query, jobs=tuple(_row(view, seen.now) for view in views), limit=limit)
+
+
+def job_page(seen: Seen, view: JobView) -> JobPage:
+    """The page of one job."""
+    job, forecast, durations = view.job, view.forecast, view.forecast.distribution
+    actual = job.duration_seconds
+    return JobPage(
+        frame=frame(seen),
+        id=job.id,
+        name=job.name,
+        user=job.user,
+        namespace=job.namespace,
+        pool=pool_of(job),
+        gpus=job.gpus,
+        status=_status(job, seen.now),
+        submit=job.submit,
+        start=job.start,
+        end=job.end,
+        wait_seconds=job.wait_seconds,
+        p50_seconds=durations.median,
+        p80_seconds=durations.quantile(0.8),
+        p90_seconds=durations.quantile(0.9),
+        p95_seconds=durations.quantile(0.95),
+        mean_seconds=durations.mean,
+        typical_seconds=durations.typical,
+        served=forecast.served,
+        model_version=forecast.model_version,
+        key=forecast.key,
+        key_count=forecast.key_count,
+        reasons=forecast.reasons,
+        elapsed_seconds=view.elapsed_seconds,
+        remaining=_remaining(view, seen.now),
+        actual_seconds=actual,
+        actual_chance=None if actual is None else durations.probability_by(actual),
+        verdict=None if actual is None else _verdict(actual, view),
+        chart=duration_chart("prediction", "Predicted at submission", durations, _marks(view)),
+    )
+
+
+def _row(view: JobView, now: datetime) -> JobRow:
+    job, durations = view.job, view.forecast.distribution
+    return JobRow(
+        id=job.id,
+        url=f"/jobs/{quote(job.id, safe='')}",
+        name=job.name,
+        user=job.user,
+        gpus=job.gpus,
+        submit=job.submit,
+        status=_status(job, now),
+        p50_seconds=durations.median,
+        p90_seconds=durations.quantile(0.9),
+        elapsed_seconds=job.elapsed_seconds(now),
+    )
+
+
+def _status(job: Job, now: datetime) -> str:
+    if job.outcome is not None:
+        return job.outcome.value
+    return "waiting" if job.start is None or job.start > now else "running"
+
+
+def _marks(view: JobView) -> tuple[Mark, ...]:
+    actual = view.job.duration_seconds
+    if actual is not None and actual > 0:
+        return (Mark(actual, f"really {shown_duration(actual)}", "@second"),)
+    if view.elapsed_seconds is not None and view.elapsed_seconds > 0:
+        return (Mark(view.elapsed_seconds, f"ran {shown_duration(view.elapsed_seconds)} so far", "@second"),)
+    return ()
+
+
+def _remaining(view: JobView, now: datetime) -> RemainingView | None:
+    if view.remaining is None:
+        return None
+    p50, p90 = view.remaining.quantile(0.5), view.remaining.quantile(0.9)
+    return RemainingView(
+        p50_seconds=p50,
+        p90_seconds=p90,
+        p50_end=now + timedelta(seconds=p50),
+        p90_end=now + timedelta(seconds=p90),
+        chart=duration_chart("remaining", "Still to go", view.remaining),
+    )
+
+
+def _verdict(actual: float, view: JobView) -> str:
+    median, p90 = view.forecast.distribution.median, view.forecast.distribution.quantile(0.9)
+    if actual > p90:
+        return "It ran longer than the P90 that was predicted, as one job in ten should."
+    ratio = max(actual, 1.0) / median
+    if 0.5 <= ratio <= 2.0:
+        return "It ended within a factor of two of the predicted median."
+    return "It ended within the predicted P90, but far from the predicted median."

@@ -1,0 +1,266 @@
+"""The page of one pool: what to change there, and the curve, forecast and reasons behind each number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import yaml
+
+from advisor.domain.forecasts import DemandForecast, DurationDistribution, HorizonForecast
+from advisor.domain.plans import Change, PoolAdvice, Value, WarmPlan
+from advisor.domain.slices import SliceClass
+from dashboards.charts import Chart, demand_fan, duration_chart, slice_cost, warm_nodes
+from dashboards.data import DemandPoint
+from dashboards.pages.frame import Frame, Seen, frame
+from dashboards.pages.overview import cost_change, pool_url, soon
+
+__all__ = ["PoolPage", "pool_page"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolLink:
+    """Another pool."""
+
+    pool: Annotated[str, "NodePool."]
+    url: Annotated[str, "The pool's own page."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceView:
+    """The slice length of one class of task."""
+
+    name: Annotated[str, "Class of task, by predicted duration."]
+    longest_minutes: Annotated[
+        float | None, "The class holds tasks up to this predicted median; none for the last class."
+    ]
+    share_of_jobs: Annotated[float, "Share of the pool's jobs that fall into the class."]
+    mean_minutes: Annotated[float, "Expected duration of a task of the class."]
+    minutes: Annotated[float | None, "Recommended slice length; none where the class is better left unsliced."]
+    current_minutes: Annotated[float | None, "Slice length in use."]
+    rule_of_thumb_minutes: Annotated[float | None, "The usual rule: mean duration less the switch cost."]
+    closed_form_minutes: Annotated[float, "Optimum of the square-root law, for comparison."]
+    cost: Annotated[float, "GPU time lost per useful GPU time at the recommended length."]
+    current_cost: Annotated[float | None, "GPU time lost per useful GPU time at the length in use."]
+    cost_change: Annotated[float | None, "Change of lost GPU time by the recommended length, relative to today's."]
+    binding_constraint: Annotated[str | None, "What keeps the length from the lowest point of its curve."]
+    reasons: Annotated[tuple[str, ...], "Why this length."]
+    chart: Annotated[Chart | None, "Cost of every candidate length, with the chosen one and the one in use."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DurationView:
+    """How long the pool's next jobs may run."""
+
+    p50_seconds: Annotated[float, "Half of the next jobs are expected to end within this time."]
+    p90_seconds: Annotated[float, "Nine in ten of the next jobs are expected to end within this time."]
+    mean_seconds: Annotated[float, "Expected duration; a few very long jobs pull it far above the median."]
+    typical_seconds: Annotated[float, "The duration p whose window from p/2 to 2p holds the most jobs."]
+    chart: Annotated[Chart, "Likelihood of every duration, and the share still running after it."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HorizonRow:
+    """Demand so many minutes from now."""
+
+    minutes: Annotated[int, "Minutes from now."]
+    p50_gpus: Annotated[float, "Demand with even odds of being exceeded."]
+    p90_gpus: Annotated[float, "Demand that is exceeded once in ten times."]
+    skill: Annotated[
+        float | None, "1 - loss / best baseline's loss on this pool's recent data; above 0 the model is better."
+    ]
+    served: Annotated[str, "Who answers at this horizon: the model, or a simple baseline where it has no skill."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemandView:
+    """How many GPUs the pool will want."""
+
+    now_gpus: Annotated[float, "GPUs running and pending now."]
+    soon_minutes: Annotated[int | None, "The horizon nearest to an hour."]
+    soon_p50_gpus: Annotated[float | None, "Demand at that horizon with even odds of being exceeded."]
+    soon_p90_gpus: Annotated[float | None, "Demand at that horizon that is exceeded once in ten times."]
+    skilled: Annotated[bool, "Whether the demand model beats every simple baseline on this pool's recent data."]
+    horizons: Annotated[tuple[HorizonRow, ...], "The forecast at every horizon."]
+    reasons: Annotated[tuple[str, ...], "What the forecast assumed."]
+    chart: Annotated[Chart | None, "Demand over the last hours and the fan of its forecast."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmRow:
+    """One more warm node."""
+
+    nodes: Annotated[int, "Which warm node: the first, the second, ..."]
+    cost_per_hour: Annotated[float, "What keeping this node ready costs per hour."]
+    saving_per_hour: Annotated[float, "What the waiting it avoids is worth per hour."]
+    probability_needed: Annotated[float, "How likely it is needed within the start latency."]
+    chosen: Annotated[bool, "Whether it is among the recommended ones."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmView:
+    """Warm capacity and keep-alive of the pool."""
+
+    warm_gpus: Annotated[int, "GPUs to have ready before the demand arrives, in whole nodes."]
+    boot_nodes: Annotated[int, "Nodes up to which booting ahead of demand pays."]
+    keep_nodes: Annotated[int, "Nodes up to which keeping an idle one pays."]
+    node_gpus: Annotated[int, "GPUs of one node."]
+    keep_alive_seconds: Annotated[int, "How long an empty node should stay (consolidateAfter)."]
+    current_keep_alive: Annotated[str | None, "consolidateAfter as it is; none where no change of it is proposed."]
+    start_latency_seconds: Annotated[float, "From asking for a node to a usable GPU, P90."]
+    served: Annotated[str, "Who forecast the rises of demand: the model, or a simple baseline."]
+    curve: Annotated[tuple[WarmRow, ...], "What the first, second, ... warm node costs and saves."]
+    reasons: Annotated[tuple[str, ...], "Why so many."]
+    chart: Annotated[Chart | None, "Marginal cost and saving of each warm node."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRow:
+    """One field that should differ from what it is."""
+
+    object: Annotated[str, "The object to change."]
+    field: Annotated[str, "The field of that object."]
+    old: Annotated[Value, "Its value now."]
+    new: Annotated[Value, "Its value as proposed."]
+    allowed: Annotated[bool, "Whether every guard allows the change."]
+    reasons: Annotated[tuple[str, ...], "Why it is proposed, or which guard refuses it."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolPage:
+    """One pool."""
+
+    frame: Annotated[Frame, "Freshness, origin and terms of everything on the page."]
+    pool: Annotated[str, "NodePool."]
+    others: Annotated[tuple[PoolLink, ...], "The other pools."]
+    sharing_factor: Annotated[int, "Shares that one GPU is cut into; 1 is the whole GPU."]
+    gpu_limit: Annotated[int | None, "Recommended limit of the pool's GPUs; none leaves it unlimited."]
+    switch_cost_minutes: Annotated[
+        float, "What a switch at a slice boundary costs: checkpoint, requeue, restore, relaunch."
+    ]
+    classes: Annotated[tuple[SliceView, ...], "Slice lengths by class of task, shortest tasks first."]
+    slice_reasons: Annotated[tuple[str, ...], "What holds for the slice lengths of all classes."]
+    durations: Annotated[DurationView, "How long the pool's next jobs may run."]
+    demand: Annotated[DemandView, "How many GPUs the pool will want."]
+    warm: Annotated[WarmView, "Warm capacity and keep-alive."]
+    changes: Annotated[tuple[ChangeRow, ...], "What should change, and what a guard refuses."]
+    manifest: Annotated[str | None, "The allowed changes for `kubectl apply --server-side`; none where there are none."]
+    reasons: Annotated[tuple[str, ...], "What holds for the whole pool."]
+
+
+def pool_page(seen: Seen, found: PoolAdvice, recent: tuple[DemandPoint, ...]) -> PoolPage:
+    """The page of one pool of the newest advice, with its recent demand."""
+    pools = () if seen.advice is None else seen.advice.pools
+    currency = "" if seen.money is None else seen.money.currency
+    return PoolPage(
+        frame=frame(seen),
+        pool=found.pool,
+        others=tuple(PoolLink(pool=p.pool, url=pool_url(p.pool)) for p in pools if p.pool != found.pool),
+        sharing_factor=found.sharing_factor,
+        gpu_limit=found.gpu_limit,
+        switch_cost_minutes=found.slice_plan.switch_cost_minutes,
+        classes=tuple(_slice(one, position) for position, one in enumerate(found.slice_plan.classes)),
+        slice_reasons=found.slice_plan.reasons,
+        durations=_durations(found.durations),
+        demand=_demand(found.demand, recent),
+        warm=_warm(found.warm, found.changes, currency),
+        changes=tuple(_change(change) for change in found.changes),
+        manifest=_manifest(found),
+        reasons=found.reasons,
+    )
+
+
+def _slice(one: SliceClass, position: int) -> SliceView:
+    return SliceView(
+        name=one.name,
+        longest_minutes=one.longest_minutes,
+        share_of_jobs=one.share_of_jobs,
+        mean_minutes=one.mean_minutes,
+        minutes=one.minutes,
+        current_minutes=one.current_minutes,
+        rule_of_thumb_minutes=one.rule_of_thumb_minutes,
+        closed_form_minutes=one.closed_form_minutes,
+        cost=one.cost,
+        current_cost=one.current_cost,
+        cost_change=cost_change(one),
+        binding_constraint=one.binding_constraint,
+        reasons=one.reasons,
+        chart=slice_cost(one, position),
+    )
+
+
+def _durations(durations: DurationDistribution) -> DurationView:
+    return DurationView(
+        p50_seconds=durations.median,
+        p90_seconds=durations.quantile(0.9),
+        mean_seconds=durations.mean,
+        typical_seconds=durations.typical,
+        chart=duration_chart("durations", "How long the next jobs may run", durations),
+    )
+
+
+def _demand(demand: DemandForecast, recent: tuple[DemandPoint, ...]) -> DemandView:
+    ahead = soon(demand)
+    return DemandView(
+        now_gpus=demand.gpus_now,
+        soon_minutes=None if ahead is None else ahead.horizon_minutes,
+        soon_p50_gpus=None if ahead is None else ahead.quantile(0.5),
+        soon_p90_gpus=None if ahead is None else ahead.quantile(0.9),
+        skilled=demand.skilled,
+        horizons=tuple(_horizon(horizon) for horizon in demand.horizons),
+        reasons=demand.reasons,
+        chart=demand_fan(recent, demand),
+    )
+
+
+def _horizon(horizon: HorizonForecast) -> HorizonRow:
+    return HorizonRow(
+        minutes=horizon.horizon_minutes,
+        p50_gpus=horizon.quantile(0.5),
+        p90_gpus=horizon.quantile(0.9),
+        skill=horizon.skill,
+        served=horizon.served,
+    )
+
+
+def _warm(warm: WarmPlan, changes: tuple[Change, ...], currency: str) -> WarmView:
+    chosen = warm.warm_gpus // warm.node_gpus
+    current = next((change.old for change in changes if change.field.endswith("consolidateAfter")), None)
+    return WarmView(
+        warm_gpus=warm.warm_gpus,
+        boot_nodes=warm.boot_nodes,
+        keep_nodes=warm.keep_nodes,
+        node_gpus=warm.node_gpus,
+        keep_alive_seconds=warm.keep_alive_seconds,
+        current_keep_alive=None if current is None else str(current),
+        start_latency_seconds=warm.start_latency_seconds,
+        served=warm.served,
+        curve=tuple(
+            WarmRow(
+                nodes=point.nodes,
+                cost_per_hour=point.cost_per_hour,
+                saving_per_hour=point.saving_per_hour,
+                probability_needed=point.probability_needed,
+                chosen=point.nodes <= chosen,
+            )
+            for point in warm.curve
+        ),
+        reasons=warm.reasons,
+        chart=warm_nodes(warm, currency),
+    )
+
+
+def _change(change: Change) -> ChangeRow:
+    return ChangeRow(
+        object=change.object,
+        field=change.field,
+        old=change.old,
+        new=change.new,
+        allowed=change.allowed,
+        reasons=change.reasons,
+    )
+
+
+def _manifest(pool: PoolAdvice) -> str | None:
+    documents = [*([pool.patch] if pool.patch is not None else []), *pool.manifests]
+    return yaml.safe_dump_all(documents, sort_keys=False) if documents else None

@@ -1,0 +1,97 @@
+"""Request bodies and queries, and how they convert to what the service is asked."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from serving.api.fields import Ask, Name, UtcTime
+from serving.api.service import AllocationAsk, DurationAsk
+
+__all__ = ["AllocationsAsk", "DemandQuery", "DurationsAsk", "JobAsk", "TaskAsk"]
+
+_LONGEST_SECONDS = 10 * 366 * 86_400.0
+
+
+class _JobFields(Ask):
+    """What is known of a job when it is submitted."""
+
+    id: Name | None = Field(None, description="Echoed in the answer; its position in the list where left out.")
+    gpus: float = Field(ge=0.001, le=100_000, description="GPUs it asks for; below 1 a share of one GPU.")
+    user: Name | None = Field(None, description="Who submitted it: the history that predicts best.")
+    namespace: Name | None = Field(None, description="Kubernetes namespace, virtual cluster or account.")
+    name: Name | None = Field(None, description="Name of the job; digits at its end do not matter.")
+    image: Name | None = Field(None, description="Container image.")
+    gpu_kind: Name | None = Field(None, description="Kind of GPU it asks for.")
+    pool: Name | None = Field(None, description="NodePool it is bound to.")
+    cpus: float | None = Field(None, ge=0, le=1_000_000, description="CPU cores it asks for.")
+    nodes: int | None = Field(None, ge=1, le=100_000, description="Nodes it spreads over.")
+
+    def known(self, position: int, elapsed_seconds: float | None = None) -> DurationAsk:
+        """The job as the service speaks of it, ``position`` standing in for a missing id."""
+        return DurationAsk(
+            id=self.id or str(position),
+            gpus=self.gpus,
+            user=self.user,
+            namespace=self.namespace,
+            name=self.name,
+            image=self.image,
+            gpu_kind=self.gpu_kind,
+            pool=self.pool,
+            cpus=self.cpus,
+            nodes=self.nodes,
+            elapsed_seconds=elapsed_seconds,
+        )
+
+
+class JobAsk(_JobFields):
+    """A job whose duration is asked."""
+
+    elapsed_seconds: float | None = Field(
+        None, ge=0, le=_LONGEST_SECONDS, description="Seconds it has run already; adds what remains to the answer."
+    )
+
+    def ask(self, position: int) -> DurationAsk:
+        """What the service is asked, ``position`` standing in for a missing id."""
+        return self.known(position, self.elapsed_seconds)
+
+
+class TaskAsk(_JobFields):
+    """A job that asks for slices."""
+
+    urgent: bool = Field(False, description="Goes before everything that is not urgent.")
+    deadline: UtcTime | None = Field(None, description="When it must have ended.")
+    slice_minutes: float | None = Field(
+        None, ge=0.1, le=10_080, description="Length of its slices; left out, the pool's recommended one."
+    )
+
+    def ask(self, position: int) -> AllocationAsk:
+        """What the service is asked, ``position`` standing in for a missing id."""
+        return AllocationAsk(
+            job=self.known(position), urgent=self.urgent, deadline=self.deadline, slice_minutes=self.slice_minutes
+        )
+
+
+class DurationsAsk(Ask):
+    """Jobs whose durations are asked, answered in the same order."""
+
+    jobs: list[JobAsk] = Field(min_length=1, description="At least one job; the server states the most it takes.")
+
+    def asks(self) -> tuple[DurationAsk, ...]:
+        """What the service is asked."""
+        return tuple(job.ask(position) for position, job in enumerate(self.jobs))
+
+
+class AllocationsAsk(Ask):
+    """Jobs that ask for slices; each is answered on the cluster as it is now, nothing is reserved."""
+
+    jobs: list[TaskAsk] = Field(min_length=1, description="At least one job; the server states the most it takes.")
+
+    def asks(self) -> tuple[AllocationAsk, ...]:
+        """What the service is asked."""
+        return tuple(job.ask(position) for position, job in enumerate(self.jobs))
+
+
+class DemandQuery(Ask):
+    """Which pool's demand is asked."""
+
+    pool: Name | None = Field(None, description="One pool; left out, every pool.")
