@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,6 +22,10 @@ _MOST_SECONDS = 1e10
 # No cluster has more; a number beyond it is a slip that would drown every sum it enters.
 _MOST_COUNT = 1e6
 _DIGEST_BYTES = 10
+
+
+Row = Mapping[str, str]
+"""The mapped cells of one row by our names, in the order of :data:`COLUMN_FIELDS`."""
 
 
 class Unfit(Exception):
@@ -64,7 +68,8 @@ class RowInterpreter:
 
         A job whose end the table does not tell was last seen at the table's last event.
         """
-        self._at = {ours: table.header.index(theirs) for ours, theirs in self._mapping.columns.items()}
+        columns = self._mapping.columns
+        self._at = {ours: table.header.index(columns[ours]) for ours in COLUMN_FIELDS if ours in columns}
         unfinished: list[tuple[int, dict[str, Any]]] = []
         for at, cells in table.rows:
             fields = self._fields(at, cells, tally)
@@ -97,11 +102,12 @@ class RowInterpreter:
         return tuple(said)
 
     def _fields(self, at: int, cells: Sequence[str], tally: RejectionTally) -> dict[str, Any] | None:
+        row = {ours: cells[position].strip() for ours, position in self._at.items()}
         try:
             # First of all, whatever else is wrong with the row: intervals add up over every row.
-            submit = self._submission(cells)
-            identity = self._identity(cells)
-            fields = self._job(identity, submit, cells)
+            submit = self._submission(row)
+            identity = self._identity(row)
+            fields = self._job(identity, submit, row)
         except Unfit as error:
             tally.add(error.reason, f"row {at}: {error.detail}")
             return None
@@ -111,11 +117,11 @@ class RowInterpreter:
         self._ids.add(identity)
         return fields
 
-    def _job(self, identity: str, submit: datetime, cells: Sequence[str]) -> dict[str, Any]:
-        times = self._life(submit, cells)
-        outcome = self._outcome(cells, times)
+    def _job(self, identity: str, submit: datetime, row: Row) -> dict[str, Any]:
+        times = self._life(submit, row)
+        outcome = self._outcome(row, times)
         censored = outcome is Outcome.CENSORED
-        self._check(times, cells, outcome)
+        self._check(times, row, outcome)
         fields: dict[str, Any] = {
             "id": identity,
             "submit": times.submit,
@@ -124,37 +130,33 @@ class RowInterpreter:
             "last_seen": times.end if censored else None,
             "outcome": outcome,
             "start_assumed": times.start_assumed,
-            "gpus": self._gpus(cells),
-            "cpus": self._optional(cells, "cpus"),
+            "gpus": self._gpus(row),
+            "cpus": self._optional(row, "cpus"),
             "calendar_known": self._mapping.time.calendar_known,
         }
-        nodes = self._optional(cells, "nodes")
+        nodes = self._optional(row, "nodes")
         fields["nodes"] = None if nodes is None else int(nodes)
         for ours in _TEXTS:
-            fields[ours] = self._cell(cells, ours) or None
+            fields[ours] = row.get(ours) or None
         if identity in self._ids:
             raise Unfit("duplicate_id", f"id {identity!r} stands on an earlier row")
         return fields
 
-    def _cell(self, cells: Sequence[str], ours: str) -> str:
-        at = self._at.get(ours)
-        return "" if at is None else cells[at].strip()
-
-    def _identity(self, cells: Sequence[str]) -> str:
+    def _identity(self, row: Row) -> str:
         if "id" in self._at:
-            identity = self._cell(cells, "id")
+            identity = row["id"]
             if not identity:
                 raise Unfit("no_id", "its id is empty")
             return identity
-        content = "\x1f".join(self._cell(cells, ours) for ours in COLUMN_FIELDS if ours in self._at)
+        content = "\x1f".join(row.values())
         digest = hashlib.blake2b(content.encode(), digest_size=_DIGEST_BYTES).digest()
         # Rows may be equal in everything that was recorded and still be two jobs of one bulk submission.
         nth = self._contents[digest] = self._contents.get(digest, 0) + 1
         return f"{self._source}-{digest.hex()}" + (f"-{nth}" if nth > 1 else "")
 
-    def _life(self, submit: datetime, cells: Sequence[str]) -> _Times:
-        start, end = self._moment(cells, "start"), self._moment(cells, "end")
-        length = self._duration(cells) if self._cell(cells, "duration") else None
+    def _life(self, submit: datetime, row: Row) -> _Times:
+        start, end = self._moment(row, "start"), self._moment(row, "end")
+        length = self._duration(row) if row.get("duration") else None
         assumed = False
         try:
             if start is None and end is not None and length is not None and self._ran(length):
@@ -164,33 +166,33 @@ class RowInterpreter:
             if end is None and start is not None and length is not None:
                 end = start + self._positive(length)
         except OverflowError as error:
-            raise Unfit("bad_time", f"start or end lies beyond any calendar: {list(cells)}") from error
+            raise Unfit("bad_time", f"start or end lies beyond any calendar: {dict(row)}") from error
         return _Times(submit, start, end, assumed)
 
     def _ran(self, length: timedelta) -> bool:
         """Whether a duration beside an end tells a start: with a start column left empty, zero says it never ran."""
         return "start" not in self._at or length > timedelta(0)
 
-    def _submission(self, cells: Sequence[str]) -> datetime:
-        text = self._cell(cells, "submit")
+    def _submission(self, row: Row) -> datetime:
+        text = row["submit"]
         try:
             return self._times.submission(text)
         except (ValueError, OverflowError) as error:
             raise Unfit("bad_time", f"submit {text!r}: {error}") from error
 
-    def _moment(self, cells: Sequence[str], ours: str) -> datetime | None:
-        text = self._cell(cells, ours)
-        if text.lower() in _NO_TIME:
+    def _moment(self, row: Row, ours: str) -> datetime | None:
+        text = row.get(ours)
+        if text is None or text.lower() in _NO_TIME:
             return None
         try:
             return self._times.moment(text)
         except (ValueError, OverflowError) as error:
             raise Unfit("bad_time", f"{ours} {text!r}: {error}") from error
 
-    def _duration(self, cells: Sequence[str]) -> timedelta:
-        value = self._number(cells, "duration")
+    def _duration(self, row: Row) -> timedelta:
+        value = self._number(row, "duration")
         if abs(value) * self._mapping.duration_unit.total_seconds() > _MOST_SECONDS:
-            raise Unfit("bad_number", f"duration {self._cell(cells, 'duration')!r} is centuries long")
+            raise Unfit("bad_number", f"duration {row['duration']!r} is centuries long")
         return value * self._mapping.duration_unit
 
     def _positive(self, length: timedelta) -> timedelta:
@@ -198,26 +200,28 @@ class RowInterpreter:
             raise Unfit("not_positive_duration", f"duration {length.total_seconds():g} s")
         return length
 
-    def _number(self, cells: Sequence[str], ours: str) -> float:
-        text = self._cell(cells, ours)
+    def _number(self, row: Row, ours: str) -> float:
+        text = row[ours]
         try:
             return number(text)
         except ValueError as error:
             raise Unfit("bad_number", f"{ours} {text!r}") from error
 
-    def _optional(self, cells: Sequence[str], ours: str) -> float | None:
+    def _optional(self, row: Row, ours: str) -> float | None:
         """A number that only describes the job: one that is missing or odd is unknown."""
+        if ours not in row:
+            return None
         try:
-            value = number(self._cell(cells, ours))
+            value = number(row[ours])
         except ValueError:
             return None
         return value if 0 <= value <= _MOST_COUNT else None
 
-    def _gpus(self, cells: Sequence[str]) -> float:
+    def _gpus(self, row: Row) -> float:
         if "gpus" not in self._at:
             return 1.0
-        gpus = self._number(cells, "gpus") / self._mapping.gpus_divisor
-        text = self._cell(cells, "gpus")
+        gpus = self._number(row, "gpus") / self._mapping.gpus_divisor
+        text = row["gpus"]
         if not 0 <= gpus <= _MOST_COUNT:
             raise Unfit("bad_number", f"gpus {text!r}")
         if gpus == 0:
@@ -226,16 +230,16 @@ class RowInterpreter:
             raise Unfit("fractional_gpus", f"gpus {text!r}: above one only whole GPUs can be asked")
         return gpus
 
-    def _outcome(self, cells: Sequence[str], times: _Times) -> Outcome:
+    def _outcome(self, row: Row, times: _Times) -> Outcome:
         if "outcome" not in self._at:
             return Outcome.CENSORED if times.end is None else Outcome.COMPLETED
-        word = self._cell(cells, "outcome")
+        word = row["outcome"]
         outcome = self._mapping.outcomes.get(word)
         if outcome is None:
             raise Unfit(f"{UNKNOWN_OUTCOME}{word[:40]}", f"outcome {word!r} is not listed in [outcomes]")
         return outcome
 
-    def _check(self, times: _Times, cells: Sequence[str], outcome: Outcome) -> None:
+    def _check(self, times: _Times, row: Row, outcome: Outcome) -> None:
         if outcome is not Outcome.CENSORED:
             if times.end is None:
                 raise Unfit("no_end", f"{outcome} without an end")
@@ -244,7 +248,7 @@ class RowInterpreter:
         self._check_order(times)
         latest = max(moment for moment in (times.submit, times.start, times.end) if moment is not None)
         if latest > self._now:
-            raise Unfit("future_time", f"{latest.isoformat()} lies after {self._now.isoformat()}: {list(cells)}")
+            raise Unfit("future_time", f"{latest.isoformat()} lies after {self._now.isoformat()}: {dict(row)}")
 
     def _check_order(self, times: _Times) -> None:
         submit, start, end = times.submit, times.start, times.end
