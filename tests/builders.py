@@ -9,9 +9,9 @@ import numpy as np
 
 from advisor.domain.forecasts import DemandForecast, DurationDistribution, HorizonForecast
 from advisor.domain.jobs import Job, Outcome
-from advisor.domain.nodepools import ClusterSnapshot, Node, NodePool
+from advisor.domain.nodepools import ClusterSnapshot, Node, NodePool, Workload
 from advisor.domain.plans import Advice, Mode, PoolAdvice, WarmPlan
-from advisor.domain.slices import SliceClass, SlicePlan
+from advisor.domain.slices import SliceClass, SlicePlan, SliceRequest
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 """A Monday noon, where most small test worlds begin."""
@@ -108,3 +108,23 @@ def a_pool_advice(
 def an_advice(*pools: PoolAdvice, mode: Mode = Mode.RECOMMEND, **more: Any) -> Advice:
     """The advice of one cycle at noon, served by models."""
     return Advice(**{"time": NOON, "mode": mode, "pools": pools, "models": {"durations": "3", "demand": "2"}, **more})
+
+
+def exponential_durations(mean_seconds: float) -> DurationDistribution:
+    """An exponential duration distribution on a grid fine enough for closed forms to three digits."""
+    edges = np.log(mean_seconds) + np.linspace(np.log(1e-5), np.log(40.0), 2000)
+    cdf = -np.expm1(-np.exp(edges) / mean_seconds)
+    cdf[0], cdf[-1] = 0.0, 1.0
+    return DurationDistribution(edges, cdf)
+
+
+def a_slice_request(name: str = "task-1", *, minutes: float = 60.0, gpus: float = 1.0, **more: Any) -> SliceRequest:
+    """A one-GPU task submitted at noon that almost surely runs for ``minutes``."""
+    duration = more.pop("duration", DurationDistribution.point(minutes * 60.0, spread=1e-6))
+    return SliceRequest(**{"id": name, "submit": NOON, "gpus": gpus, "duration": duration, **more})
+
+
+def a_workload(name: str = "pod-1", *, node: str | None = "node-1", gpus: float = 1.0, **more: Any) -> Workload:
+    """A one-GPU workload that was submitted and started an hour before noon."""
+    hour_ago = NOON - timedelta(hours=1)
+    return Workload(**{"id": name, "gpus": gpus, "submit": hour_ago, "start": hour_ago, "node": node, **more})

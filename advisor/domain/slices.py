@@ -88,6 +88,11 @@ class SliceClass:
     ``longest_minutes`` bounds the class by predicted median duration (None: no bound).
     ``minutes`` is None where the right answer is not to slice. ``closed_form_minutes`` is the
     square-root law's optimum, ``rule_of_thumb_minutes`` the rule "mean less switch cost".
+
+    ``if_sliced_minutes`` is the best length should the class be sliced all the same, never None in a
+    finished plan; ``quantum_minutes`` the run that the next pre-emption should allow (None: run to the
+    end); ``double_switch_minutes`` what twice the switch cost would make of ``if_sliced_minutes``;
+    ``confidence`` is ``good``, ``moderate`` or ``thin``, by the ended jobs behind it.
     """
 
     name: str
@@ -103,6 +108,10 @@ class SliceClass:
     binding_constraint: str | None
     curve: tuple[CurvePoint, ...]
     reasons: tuple[str, ...]
+    if_sliced_minutes: float | None = None
+    quantum_minutes: float | None = None
+    double_switch_minutes: float | None = None
+    confidence: str = "thin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +178,8 @@ class Allocation:
 
     ``slices`` are ordered by start, then share; ``predicted_end`` is the end of the last slice.
     ``deferred_until`` is when capacity is expected for a deferred request, None if that is not known.
+    ``launch_nodes`` nodes of ``launch_pool`` should be started for a deferred request that nothing
+    present or coming can hold; 0 where it shares a node asked for by another, or waits for a release.
     """
 
     request_id: str
@@ -177,6 +188,8 @@ class Allocation:
     slice_count: int = 0
     deferred_until: datetime | None = None
     reasons: tuple[str, ...] = ()
+    launch_pool: str | None = None
+    launch_nodes: int = 0
 
     @property
     def predicted_end(self) -> datetime | None:

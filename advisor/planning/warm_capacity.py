@@ -1,0 +1,302 @@
+"""Nodes to have ready before they are wanted, and how long an idle one stays: one index decides both.
+
+p_j(h) is the chance that need rises by j nodes or more within h minutes, E_j(H) the time until H that
+the j-th spare is expected to stand idle, L the start latency, b 1 where booting is billed, W the worth of
+a waiting GPU-minute in paid ones::
+
+    keep the j-th idle node  iff for some H:      p(H) (b L + W L)  >  E(H)
+    boot the j-th node ahead iff for some H > L:  c W [sum over h <= L of h dp + L (p(H) - p(L))]
+                                                  >  b L (1 - p(H)) + E(H) - E(L)
+
+The left side of the second is the waiting that a boot now would spare, the right side what it costs if
+nothing comes. W is halved (measured: at its full price it overspends), c is one half for a pool on its own and one
+where pools share nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import takewhile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.domain.forecasts import RiseForecast
+from advisor.domain.nodepools import NodePool
+from advisor.domain.plans import WarmCurvePoint, WarmPlan
+from advisor.domain.units import finite, positive, shown_duration, utc
+from advisor.errors import Refused
+from advisor.planning.costs import Prices, break_even_minutes, gpu_cost, waiting_cost, waiting_ratio
+
+__all__ = ["UNKNOWN_START_LATENCY_SECONDS", "WarmTerms", "boot_ahead", "expected_idle", "keep_idle", "plan_warm"]
+
+Floats = NDArray[np.float64]
+
+UNKNOWN_START_LATENCY_SECONDS = 300.0
+"""From asking for a node to a schedulable GPU, where it was never measured: what a cold GPU node usually takes."""
+
+_MODEL = "model"
+_NO_FORECAST = "no forecast of rises in need"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmTerms:
+    """What warm capacity depends on besides the rise forecast and prices.
+
+    ``start_latency_seconds`` is the P90 of the pool, None where never measured. ``waiting_weight`` is the
+    part of the price of waiting that counts, ``boot_weight`` the c of the boot rule. Nodes stay within
+    ``least_nodes`` and ``most_nodes`` (64 GPUs of the usual size), keep-alives under
+    ``longest_keep_alive_seconds`` and not under ``shortest_keep_alive_seconds`` or the start latency: a
+    keep-alive below the boot time lets one half of a gang's nodes expire while the other half boots.
+    ``accepted`` names the predictors whose rises are acted on, and ``stale_seconds`` how old they may be.
+    """
+
+    start_latency_seconds: float | None = None
+    waiting_weight: float = 0.5
+    boot_weight: float = 0.5
+    least_nodes: int = 0
+    most_nodes: int = 8
+    shortest_keep_alive_seconds: float = 60.0
+    longest_keep_alive_seconds: float = 3600.0
+    accepted: tuple[str, ...] = (_MODEL,)
+    stale_seconds: float = 900.0
+
+    def __post_init__(self) -> None:
+        """Check every number once.
+
+        Raises:
+            Refused: naming the field, its value and what it may be.
+        """
+        if self.start_latency_seconds is not None:
+            positive(self.start_latency_seconds, "start_latency_seconds", "seconds")
+        for name in ("waiting_weight", "boot_weight", "shortest_keep_alive_seconds"):
+            if finite(getattr(self, name), name) < 0:
+                raise Refused(name, getattr(self, name), "it must be 0 or more", "Use 0 for none.")
+        positive(self.longest_keep_alive_seconds, "longest_keep_alive_seconds", "seconds")
+        positive(self.stale_seconds, "stale_seconds", "seconds")
+        if not 0 <= self.least_nodes <= self.most_nodes:
+            raise Refused(
+                "least_nodes", self.least_nodes, f"it lies between 0 and {self.most_nodes}", "Lower it or raise most."
+            )
+
+    @property
+    def latency_minutes(self) -> float:
+        """The start latency planned with, in minutes."""
+        known = self.start_latency_seconds
+        return (UNKNOWN_START_LATENCY_SECONDS if known is None else known) / 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Rises:
+    """p_j(h) and E_j(h) on a ladder of minutes from 0 that holds every horizon and the start latency."""
+
+    minutes: Floats
+    probability: Floats
+    idle: Floats
+
+    @property
+    def levels(self) -> int:
+        """How many nodes of rise are foreseen."""
+        return int(self.probability.shape[1])
+
+
+def expected_idle(minutes: Floats, probability: Floats) -> Floats:
+    """E(H) at every minute of a ladder from 0: minutes a spare is expected to wait for its use, up to H.
+
+    >>> expected_idle(np.array([0.0, 10.0]), np.array([0.0, 1.0]))
+    array([0., 5.])
+    """
+    unused = 1.0 - (probability[1:] + probability[:-1]) / 2.0
+    steps = np.diff(minutes)
+    sums = np.cumsum(unused * (steps if unused.ndim == 1 else steps[:, None]), axis=0)
+    total: Floats = np.concatenate([np.zeros_like(sums[:1]), sums])
+    return total
+
+
+def keep_idle(minutes: Floats, probability: Floats, stake_minutes: float) -> bool:
+    """True if an idle node is worth keeping: at some horizon its chance of use times what a new one costs is more.
+
+    ``stake_minutes`` is b L + W L, the node-minutes that a cold start is worth.
+    """
+    return bool((probability * stake_minutes > expected_idle(minutes, probability))[1:].any())
+
+
+def boot_ahead(
+    minutes: Floats, probability: Floats, latency: float, weight: float, boot: float
+) -> tuple[Floats, Floats]:
+    """What booting one node now spares and costs, in paid node-minutes, at every horizon past the start latency.
+
+    ``weight`` is c W, ``boot`` is b L. ``minutes`` must hold ``latency``.
+    """
+    idle = expected_idle(minutes, probability)
+    at = int(np.searchsorted(minutes, latency))
+    middles = (minutes[1 : at + 1] + minutes[:at]) / 2.0
+    before = float(middles @ np.diff(probability[: at + 1]))
+    later = slice(at + 1, None)
+    spared = weight * (before + latency * (probability[later] - probability[at]))
+    return spared, boot * (1.0 - probability[later]) + idle[later] - idle[at]
+
+
+def plan_warm(rise: RiseForecast | None, pool: NodePool, prices: Prices, terms: WarmTerms, now: datetime) -> WarmPlan:
+    """Warm nodes and keep-alive of one pool.
+
+    Without a rise forecast that may be acted on: no node is booted ahead, and idle nodes stay for the
+    break-even time, which needs no forecast and costs at most twice what foresight would. Both are stated.
+
+    Raises:
+        Refused: the forecast is of another pool, or of nodes this pool cannot have.
+    """
+    stated = () if terms.start_latency_seconds is not None else (_unknown_latency(terms),)
+    refusal = _why_not(rise, pool, terms, now)
+    if rise is None or refusal is not None:
+        return _default_plan(pool, prices, terms, (refusal or _NO_FORECAST, *stated))
+    rises = _ladder(rise, terms.latency_minutes)
+    curve = tuple(_point(rises, level, rise.node_gpus, prices, terms) for level in range(rises.levels))
+    stake = break_even_minutes(prices, terms.latency_minutes, weight=terms.waiting_weight)
+    keep = _leading(keep_idle(rises.minutes, rises.probability[:, level], stake) for level in range(rises.levels))
+    boot = _leading(point.saving_per_hour > point.cost_per_hour for point in curve)
+    wanted = boot
+    boot = min(max(boot, terms.least_nodes), terms.most_nodes)
+    keep = min(max(keep, terms.least_nodes), terms.most_nodes)
+    keep_alive, why = _keep_alive(rises, boot, keep, prices, terms)
+    reasons = [_boot_reason(curve, boot, wanted, prices.currency), why, *stated]
+    return WarmPlan(
+        pool=pool.name,
+        warm_gpus=boot * rise.node_gpus,
+        boot_nodes=boot,
+        keep_nodes=keep,
+        node_gpus=rise.node_gpus,
+        keep_alive_seconds=keep_alive,
+        start_latency_seconds=terms.latency_minutes * 60.0,
+        served=rise.served,
+        curve=curve,
+        reasons=tuple(reasons),
+    )
+
+
+def _why_not(rise: RiseForecast | None, pool: NodePool, terms: WarmTerms, now: datetime) -> str | None:
+    """Why a forecast is not acted on; None if it is."""
+    if rise is None:
+        return _NO_FORECAST
+    if rise.pool != pool.name:
+        raise Refused("rise", rise.pool, f"the forecast must be of pool {pool.name}", "Pass that pool's forecast.")
+    if rise.node_gpus not in pool.node_gpus:
+        raise Refused("rise", rise.node_gpus, f"nodes of {pool.name} have {pool.node_gpus} GPUs", "Forecast in those.")
+    if rise.served not in terms.accepted:
+        return f"the rises come from {rise.served}, which has shown no skill"
+    age = (utc(now, "now") - rise.made_at).total_seconds()
+    if age > terms.stale_seconds:
+        return f"the rise forecast is {shown_duration(age)} old, over {shown_duration(terms.stale_seconds)}"
+    return None
+
+
+def _unknown_latency(terms: WarmTerms) -> str:
+    return f"the start latency was never measured: {shown_duration(terms.latency_minutes * 60.0)} is assumed"
+
+
+def _ladder(rise: RiseForecast, latency: float) -> _Rises:
+    """The forecast from minute 0 (nothing has risen yet) with the start latency as a rung, linear in between."""
+    known = np.concatenate([[0.0], rise.horizons_minutes])
+    table = np.vstack([np.zeros(len(rise.probabilities[0])), np.asarray(rise.probabilities)])
+    # A horizon past the latency is needed to weigh a boot at all; beyond the last one nothing more is foreseen.
+    minutes = np.unique(np.concatenate([known, [latency, max(2.0 * latency, float(known[-1]))]]))
+    columns = [np.interp(minutes, known, table[:, level]) for level in range(table.shape[1])]
+    probability = np.column_stack(columns)
+    return _Rises(minutes, probability, expected_idle(minutes, probability))
+
+
+def _point(rises: _Rises, level: int, node_gpus: int, prices: Prices, terms: WarmTerms) -> WarmCurvePoint:
+    """One node more: its best horizon's cost and saving, per hour of that horizon."""
+    latency = terms.latency_minutes
+    boot = latency if prices.boot_billed else 0.0
+    column = rises.probability[:, level]
+    weight = terms.boot_weight * terms.waiting_weight
+    spared, paid = boot_ahead(rises.minutes, column, latency, weight, boot)
+    horizons = rises.minutes[rises.minutes > latency]
+    gains = spared * waiting_ratio(prices) - paid
+    best = int(np.argmax(gains / horizons))
+    hours = float(horizons[best]) / 60.0
+    return WarmCurvePoint(
+        nodes=level + 1,
+        cost_per_hour=gpu_cost(prices, float(paid[best]) * node_gpus) / hours,
+        saving_per_hour=waiting_cost(prices, float(spared[best]) * node_gpus) / hours,
+        probability_needed=float(column[rises.minutes > latency][best]),
+    )
+
+
+def _leading(answers: Iterable[bool]) -> int:
+    """How many answers are yes before the first no: a level counts only if all below it do."""
+    return sum(1 for _ in takewhile(bool, answers))
+
+
+def _keep_alive(rises: _Rises, boot: int, keep: int, prices: Prices, terms: WarmTerms) -> tuple[int, str]:
+    """``consolidateAfter`` in seconds, and the rule behind it.
+
+    A keep-alive knows no levels, so it can only say how long the first idle node stays that the warm
+    objects do not hold already, level boot + 1. Where that one is not worth keeping, it is as short as is
+    safe. Where it is, it stays for the T that costs least, E(T) + B (1 - p(T)): as long as the
+    chance that it is wanted in the next minute exceeds 1 / B. Twice the break-even time B bounds the harm of a
+    wrong forecast.
+    """
+    shortest = max(terms.shortest_keep_alive_seconds, terms.latency_minutes * 60.0)
+    if keep <= boot or boot >= rises.levels:
+        why = "idle nodes beyond the warm ones are not worth keeping"
+        return _whole_minutes(
+            shortest
+        ), f"{why}; none goes within {shown_duration(shortest)}, the time a node takes to start"
+    break_even = break_even_minutes(prices, terms.latency_minutes, weight=terms.waiting_weight)
+    minutes = np.arange(0.0, float(rises.minutes[-1]) + 1.0)
+    probability = np.interp(minutes, rises.minutes, rises.probability[:, boot])
+    cost = expected_idle(minutes, probability) + break_even * (1.0 - probability)
+    best = float(minutes[int(np.argmin(cost))]) * 60.0
+    chosen = max(shortest, min(best, 2.0 * break_even * 60.0, terms.longest_keep_alive_seconds))
+    return _whole_minutes(chosen), (
+        f"{keep} idle nodes are worth keeping, {boot} of them ready anyway: the next stays {shown_duration(chosen)}, "
+        f"where idling costs least against a cold start worth {shown_duration(break_even * 60.0)} of idling"
+    )
+
+
+def _whole_minutes(seconds: float) -> int:
+    return math.ceil(seconds / 60.0 - 1e-9) * 60
+
+
+def _boot_reason(curve: tuple[WarmCurvePoint, ...], boot: int, wanted: int, currency: str) -> str:
+    """The level chosen, the last node accepted and the first rejected, in money."""
+    text = f"{boot} node{'' if boot == 1 else 's'} ready ahead of need"
+    if boot != wanted:
+        text += f" (bounds; the curve says {wanted})"
+    for point in curve[max(0, wanted - 1) : wanted]:
+        text += f"; the last saves {point.saving_per_hour:.2f} of waiting for {point.cost_per_hour:.2f} {currency}/h"
+    for point in curve[wanted : wanted + 1]:
+        text += (
+            f"; rejected: one more would save {point.saving_per_hour:.2f} of waiting "
+            f"for {point.cost_per_hour:.2f} {currency}/h"
+        )
+    return text
+
+
+def _default_plan(pool: NodePool, prices: Prices, terms: WarmTerms, reasons: tuple[str, ...]) -> WarmPlan:
+    """The plan that needs no forecast."""
+    shortest = max(terms.shortest_keep_alive_seconds, terms.latency_minutes * 60.0)
+    break_even = break_even_minutes(prices, terms.latency_minutes, weight=terms.waiting_weight) * 60.0
+    keep_alive = _whole_minutes(max(shortest, min(break_even, terms.longest_keep_alive_seconds)))
+    nodes = terms.least_nodes
+    rule = (
+        f"default: {nodes} nodes ready, idle ones stay {shown_duration(keep_alive)} (break-even is "
+        f"{shown_duration(break_even)}: then idling has cost as much as a cold start)"
+    )
+    return WarmPlan(
+        pool=pool.name,
+        warm_gpus=nodes * pool.largest_node_gpus,
+        boot_nodes=nodes,
+        keep_nodes=nodes,
+        node_gpus=pool.largest_node_gpus,
+        keep_alive_seconds=keep_alive,
+        start_latency_seconds=terms.latency_minutes * 60.0,
+        served="default",
+        curve=(),
+        reasons=(rule, *reasons),
+    )
