@@ -1,0 +1,87 @@
+"""``gsa ingest``: job history into the store."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from advisor.clock import SystemClock
+from advisor.history.store import HistoryStore
+from advisor.settings import load_settings
+from advisor.telemetry.collector import Collected, collect
+from advisor.telemetry.mapping import read_mapping
+from advisor.telemetry.traces import TraceFile, TraceFormat
+from serving.cli.options import ConfigOption, DebugOption, OutputOption
+from serving.cli.output import Output, Step, progress_bar, render, table
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="History from a file.")
+
+PathArgument = Annotated[Path, typer.Argument(help="CSV (also gzipped) or Parquet file.", show_default=False)]
+FormatOption = Annotated[TraceFormat, typer.Option("--format", help="How the file is laid out.", show_default=False)]
+MappingOption = Annotated[
+    Path | None,
+    typer.Option("--mapping", help="TOML file that names the columns; for --format table.", show_default=False),
+]
+SourceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--source",
+        help="Name of the stream of jobs; the format by default. Files of different clusters need different names.",
+        show_default=False,
+    ),
+]
+
+
+@app.callback()
+def _group() -> None:
+    """History from a file."""
+
+
+@app.command("trace")
+def trace(  # noqa: PLR0913 - a command has as many parameters as it has options
+    path: PathArgument,
+    trace_format: FormatOption,
+    *,
+    mapping: MappingOption = None,
+    source: SourceOption = None,
+    output: OutputOption = Output.TABLE,
+    config: ConfigOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Read a trace file into the store; doing it again changes nothing."""
+    del debug
+    columns = None if mapping is None else read_mapping(mapping)
+    url = load_settings(config).storage.history
+    with progress_bar("ingest") as step, HistoryStore.open(url) as store:
+        file = TraceFile(path, trace_format, columns, source=source, progress=_half(step, 0))
+        done = collect(file, store, SystemClock().now(), _half(step, 1))
+    render(output, _document(done), lambda: _tables(done))
+
+
+def _half(step: Step, which: int) -> Step:
+    """Reading is the first half of the bar, storing the second."""
+
+    def shown(done: int, total: int) -> None:
+        step(which * total + done, 2 * total)
+
+    return shown
+
+
+def _document(done: Collected) -> dict[str, Any]:
+    return {**asdict(done), "watermark": None if done.watermark is None else done.watermark.isoformat()}
+
+
+def _tables(done: Collected) -> list[Table | str]:
+    counts = (("added", done.added), ("changed", done.changed), ("unchanged", done.unchanged))
+    dropped = sum(each.count for each in done.rejections)
+    parts: list[Table | str] = [table(f"source {done.source}", ("jobs", "count"), (*counts, ("left out", dropped)))]
+    if done.rejections:
+        rows = [(each.reason, each.count, each.example) for each in done.rejections]
+        parts.append(table("left out", ("reason", "count", "first example"), rows))
+    return [*parts, *(f"- {note}" for note in done.notes)]

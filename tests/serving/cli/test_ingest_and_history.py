@@ -1,0 +1,101 @@
+"""``gsa ingest`` and ``gsa history``: what they print, and that machines get one document and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from typer import Typer
+from typer.testing import CliRunner, Result
+
+from advisor.errors import Refused
+from serving.cli import history, ingest
+
+USERS = """u_id,user,gpu_num,cpu_num,node_num,interval,run_time,wall_time,new_status
+0,1,1,0,1,0,1389,0,Killed
+1,2,8,0,4,395,14405,0,Failed
+2,3,1,0,1,257,0,0,Pass
+3,3,1,0,1,257,66,0,Pass
+"""
+MAPPING = '[columns]\nsubmit = "at"\nduration = "took"\n'
+
+
+@pytest.fixture
+def gsa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs one command on a store of its own; errors of ours come through as they are."""
+    monkeypatch.setenv("GSA_STORAGE__HOME", str(tmp_path / "home"))
+
+    def run(command: Typer, *arguments: object) -> Result:
+        return CliRunner().invoke(command, [str(each) for each in arguments], catch_exceptions=False)
+
+    return run
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    path = tmp_path / "users.csv"
+    path.write_text(USERS)
+    return path
+
+
+def test_ingest_prints_what_came_in_and_what_did_not(gsa, users):
+    result = gsa(ingest.app, "trace", users, "--format", "philly-users")
+    assert result.exit_code == 0
+    assert "source philly-users" in result.stdout
+    assert "not_positive_duration" in result.stdout
+    assert "started at its submission" in result.stdout
+
+
+def test_ingest_twice_says_that_nothing_changed(gsa, users):
+    arguments = ("trace", users, "--format", "philly-users", "--output", "json")
+    first, second = (json.loads(gsa(ingest.app, *arguments).stdout) for _ in range(2))
+    assert (first["added"], first["changed"], first["unchanged"]) == (3, 0, 0)
+    assert (second["added"], second["changed"], second["unchanged"]) == (0, 0, 3)
+    assert first["rejections"] == [
+        {"reason": "not_positive_duration", "count": 1, "example": "row 3: duration 0 s"},
+    ]
+    assert set(first) == {
+        "source", "added", "changed", "unchanged", "rejections", "notes", "watermark", "synthetic",
+    }  # fmt: skip
+
+
+def test_a_table_comes_in_by_its_mapping_under_a_name_of_its_own(gsa, tmp_path):
+    (tmp_path / "jobs.csv").write_text("at,took\n2026-03-02 12:00,60\n")
+    (tmp_path / "mapping.toml").write_text(MAPPING)
+    mapped = ("--format", "table", "--mapping", tmp_path / "mapping.toml", "--source", "west")
+    gsa(ingest.app, "trace", tmp_path / "jobs.csv", *mapped)
+    status = json.loads(gsa(history.app, "status", "--output", "json").stdout)
+    assert [(each["source"], each["jobs"]) for each in status["sources"]] == [("west", 1)]
+
+
+def test_a_mistaken_mapping_is_refused_and_no_store_is_made(gsa, tmp_path):
+    (tmp_path / "jobs.csv").write_text("at,took\n2026-03-02 12:00,60\n")
+    (tmp_path / "mapping.toml").write_text(MAPPING.replace("took", "lasted"))
+    with pytest.raises(Refused, match="no such column among at, took"):
+        gsa(ingest.app, "trace", tmp_path / "jobs.csv", "--format", "table", "--mapping", tmp_path / "mapping.toml")
+    assert json.loads(gsa(history.app, "status", "--output", "json").stdout)["sources"] == []
+
+
+def test_status_says_the_same_to_people_and_to_machines(gsa, users):
+    gsa(ingest.app, "trace", users, "--format", "philly-users")
+
+    shown = gsa(history.app, "status").stdout
+    as_json = json.loads(gsa(history.app, "status", "--output", "json").stdout)
+    as_yaml = yaml.safe_load(gsa(history.app, "status", "--output", "yaml").stdout)
+
+    assert as_json == as_yaml
+    assert as_json["outcomes"] == {"cancelled": 1, "completed": 1, "failed": 1}
+    assert as_json["first_submit"] == "2017-08-07T10:03:01+00:00"
+    assert set(as_json) == {
+        "jobs", "outcomes", "first_submit", "last_event", "synthetic", "notes", "rejections", "sources",
+    }  # fmt: skip
+    assert "philly-users" in shown
+    assert "not_positive_duration" in shown
+    assert "real" in shown
+
+
+def test_an_empty_store_says_how_to_fill_it(gsa):
+    assert "gsa ingest trace" in gsa(history.app, "status").stdout
