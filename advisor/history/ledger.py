@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
 
-from advisor.domain.plans import Change, Mode
+from advisor.domain.decisions import DecisionRecord, Verdict
+from advisor.domain.plans import Mode
 from advisor.domain.units import utc
 from advisor.history.rows import from_microseconds, to_microseconds
 from advisor.history.schema import ADVICE, LEDGER
 
 __all__ = [
-    "Decision",
     "StoredAdvice",
     "last_applied",
     "latest_advice",
@@ -26,25 +26,6 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What was decided about one field of one object at ``time``, and whether it was carried out.
-
-    ``id`` is given by the store, None before that.
-    """
-
-    time: datetime
-    pool: str
-    change: Change
-    mode: Mode
-    applied: bool
-    id: int | None = None
-
-    def __post_init__(self) -> None:
-        """Keep the time in UTC."""
-        object.__setattr__(self, "time", utc(self.time, "time"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAdvice:
     """The advice of one cycle, as the JSON document that was shown."""
 
@@ -52,48 +33,51 @@ class StoredAdvice:
     document: Mapping[str, Any]
 
 
-def write_decisions(connection: Connection, decisions: Sequence[Decision]) -> None:
+def write_decisions(connection: Connection, decisions: Sequence[DecisionRecord]) -> None:
     """See :meth:`advisor.history.store.HistoryStore.record_decisions`."""
-    if not decisions:
-        return
-    rows = [
-        {
-            "time_us": to_microseconds(each.time),
-            "pool": each.pool,
-            "object": each.change.object,
-            "field": each.change.field,
-            "old": each.change.old,
-            "new": each.change.new,
-            "allowed": each.change.allowed,
-            "reasons": list(each.change.reasons),
-            "mode": str(each.mode),
-            "applied": each.applied,
-        }
-        for each in decisions
-    ]
-    connection.execute(insert(LEDGER), rows)
+    rows = {each.id: _row(each) for each in decisions}
+    known = select(LEDGER.c.decision).where(LEDGER.c.decision.in_(list(rows)))
+    for decision in connection.scalars(known):
+        del rows[decision]
+    if rows:
+        connection.execute(insert(LEDGER), list(rows.values()))
 
 
-def read_decisions(connection: Connection, limit: int, as_of: datetime | None) -> list[Decision]:
+def _row(decision: DecisionRecord) -> dict[str, Any]:
+    return {
+        "decision": decision.id,
+        "time_us": to_microseconds(decision.time),
+        "pool": decision.pool,
+        "object": decision.object,
+        "field": decision.field,
+        "old": decision.old,
+        "new": decision.new,
+        "wanted": decision.wanted,
+        "verdict": str(decision.verdict),
+        "mode": str(decision.mode),
+        "reasons": list(decision.reasons),
+        "models": dict(decision.models),
+    }
+
+
+def read_decisions(connection: Connection, limit: int, as_of: datetime | None) -> list[DecisionRecord]:
     """See :meth:`advisor.history.store.HistoryStore.decisions`."""
     query = select(LEDGER).order_by(LEDGER.c.time_us.desc(), LEDGER.c.id.desc()).limit(limit)
     if as_of is not None:
         query = query.where(LEDGER.c.time_us <= to_microseconds(as_of))
     return [
-        Decision(
-            id=row.id,
+        DecisionRecord(
             time=from_microseconds(row.time_us),
             pool=row.pool,
-            change=Change(
-                object=row.object,
-                field=row.field,
-                old=row.old,
-                new=row.new,
-                allowed=row.allowed,
-                reasons=tuple(row.reasons),
-            ),
+            object=row.object,
+            field=row.field,
+            old=row.old,
+            new=row.new,
+            wanted=row.wanted,
+            verdict=Verdict(row.verdict),
             mode=Mode(row.mode),
-            applied=row.applied,
+            reasons=tuple(row.reasons),
+            models=row.models,
         )
         for row in connection.execute(query)
     ]
@@ -101,7 +85,9 @@ def read_decisions(connection: Connection, limit: int, as_of: datetime | None) -
 
 def last_applied(connection: Connection, pool: str, field: str, as_of: datetime | None) -> datetime | None:
     """See :meth:`advisor.history.store.HistoryStore.last_applied`."""
-    query = select(func.max(LEDGER.c.time_us)).where(LEDGER.c.pool == pool, LEDGER.c.field == field, LEDGER.c.applied)
+    query = select(func.max(LEDGER.c.time_us)).where(
+        LEDGER.c.pool == pool, LEDGER.c.field == field, LEDGER.c.verdict == str(Verdict.APPLIED)
+    )
     if as_of is not None:
         query = query.where(LEDGER.c.time_us <= to_microseconds(as_of))
     latest = connection.execute(query).scalar()
@@ -110,6 +96,9 @@ def last_applied(connection: Connection, pool: str, field: str, as_of: datetime 
 
 def write_advice(connection: Connection, time: datetime, document: Mapping[str, Any]) -> None:
     """See :meth:`advisor.history.store.HistoryStore.record_advice`."""
+    latest = latest_advice(connection, time)
+    if latest is not None and latest.time == utc(time, "time") and latest.document == dict(document):
+        return
     connection.execute(insert(ADVICE).values(time_us=to_microseconds(utc(time, "time")), document=dict(document)))
 
 

@@ -65,6 +65,12 @@ def last_event(connection: Connection, as_of: datetime | None) -> datetime | Non
     return from_microseconds(max(known)) if known else None
 
 
+def last_submit(connection: Connection) -> datetime | None:
+    """See :meth:`advisor.history.store.HistoryStore.last_submit`."""
+    latest = connection.execute(select(func.max(JOBS.c.submit_us))).scalar()
+    return None if latest is None else from_microseconds(latest)
+
+
 def watermark(connection: Connection, source: str) -> datetime | None:
     """See :meth:`advisor.history.store.HistoryStore.watermark`."""
     query = select(func.max(INGESTS.c.watermark_us)).where(INGESTS.c.source == source)

@@ -7,16 +7,17 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
+from advisor.domain.decisions import DecisionRecord
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
 from advisor.domain.units import utc
 from advisor.history import ledger, reading
 from advisor.history.appending import AppendResult, Progress, append_batch
 from advisor.history.database import Database
-from advisor.history.ledger import Decision, StoredAdvice
+from advisor.history.ledger import StoredAdvice
 from advisor.history.status import HistoryStatus, read_status
 
-__all__ = ["AppendResult", "Decision", "HistoryStore", "StoredAdvice"]
+__all__ = ["AppendResult", "HistoryStore", "StoredAdvice"]
 
 
 class HistoryStore:
@@ -104,6 +105,11 @@ class HistoryStore:
         with self._database.reading() as connection:
             return reading.last_event(connection, as_of and utc(as_of, "as_of"))
 
+    def last_submit(self) -> datetime | None:
+        """The latest submission, None while there is no job: the moment at which a finished history is looked at."""
+        with self._database.reading() as connection:
+            return reading.last_submit(connection)
+
     def is_synthetic(self) -> bool:
         """Whether the jobs were generated, which must be said wherever something made of them is shown."""
         with self._database.reading() as connection:
@@ -114,12 +120,12 @@ class HistoryStore:
         with self._database.reading() as connection:
             return read_status(connection)
 
-    def record_decisions(self, decisions: Sequence[Decision]) -> None:
-        """Append ``decisions`` to the ledger, all or none; the ledger never forgets."""
+    def record_decisions(self, decisions: Sequence[DecisionRecord]) -> None:
+        """Append ``decisions`` to the ledger, all or none; one that is recorded already stays as it was."""
         with self._database.writing() as connection:
             ledger.write_decisions(connection, decisions)
 
-    def decisions(self, limit: int, as_of: datetime | None = None) -> list[Decision]:
+    def decisions(self, limit: int, as_of: datetime | None = None) -> list[DecisionRecord]:
         """The last ``limit`` decisions (up to ``as_of``), newest first."""
         with self._database.reading() as connection:
             return ledger.read_decisions(connection, limit, as_of and utc(as_of, "as_of"))
@@ -130,7 +136,10 @@ class HistoryStore:
             return ledger.last_applied(connection, pool, field, as_of and utc(as_of, "as_of"))
 
     def record_advice(self, time: datetime, document: Mapping[str, Any]) -> None:
-        """Keep the advice of the cycle at ``time`` as the JSON document shown; every number must be finite."""
+        """Keep the advice of the cycle at ``time`` as the JSON document shown; every number must be finite.
+
+        The same advice for the same time is kept once.
+        """
         with self._database.writing() as connection:
             ledger.write_advice(connection, time, document)
 

@@ -100,16 +100,18 @@ def _create_ledger() -> None:
     op.create_table(
         "gsa_ledger",
         sa.Column("id", sa.Integer(), primary_key=True),
+        sa.Column("decision", sa.Text(), nullable=False, unique=True),
         sa.Column("time_us", sa.BigInteger(), nullable=False),
         sa.Column("pool", sa.Text(), nullable=False),
         sa.Column("object", sa.Text(), nullable=False),
         sa.Column("field", sa.Text(), nullable=False),
         sa.Column("old", sa.JSON()),
         sa.Column("new", sa.JSON()),
-        sa.Column("allowed", sa.Boolean(), nullable=False),
-        sa.Column("reasons", sa.JSON(), nullable=False),
+        sa.Column("wanted", sa.JSON()),
+        sa.Column("verdict", sa.Text(), nullable=False),
         sa.Column("mode", sa.Text(), nullable=False),
-        sa.Column("applied", sa.Boolean(), nullable=False),
+        sa.Column("reasons", sa.JSON(), nullable=False),
+        sa.Column("models", sa.JSON(), nullable=False),
     )
     op.create_index("gsa_ledger_time", "gsa_ledger", ["time_us"])
     op.create_index("gsa_ledger_pool", "gsa_ledger", ["pool", "field", "time_us"])
