@@ -13,7 +13,7 @@
     limits = { "nvidia.com/gpu" = "512" }
     budgets = [{ nodes = "10%" }] # each with nodes, and optionally reasons, schedule and duration
     weight = 10
-    replicas = 4                  # a static pool
+    # replicas = 4                # a static pool; it takes neither a weight nor GPU limits
     slice_minutes = 15            # slice length in use, where the pool says so
     sharing_factor = 1            # shares a GPU is cut into
     taints = [{ key = "nvidia.com/gpu", effect = "NoSchedule" }]
@@ -237,6 +237,9 @@ def _check_fields(table: StrictTable, pool: NodePool, held: Mapping[str, FieldVa
             check_field(field, value)
         except Refused as error:
             raise Refused(table.where(_KEY_OF_FIELD[field]), error.value, error.limit, error.remedy) from error
+    if pool.replicas is not None and (pool.weight is not None or pool.gpu_limit is not None):
+        limit = "a static pool takes neither a weight nor GPU limits"
+        raise Refused(table.where("replicas"), pool.replicas, limit, "Leave them out, or leave replicas out.")
     for resource, quantity in pool.limits.items():
         parse_quantity(quantity, f"{table.where('limits')}.{resource}")
 

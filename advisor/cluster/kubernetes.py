@@ -197,9 +197,11 @@ def _walk(what: str, ask: Callable[..., Any]) -> Iterator[Mapping[str, Any]]:
     while True:
         page = _page(what, ask, token)
         yield from page.get("items") or ()
-        token = (page.get("metadata") or {}).get("continue") or None
+        before, token = token, (page.get("metadata") or {}).get("continue") or None
         if token is None:
             return
+        if token == before:
+            raise Transient(f"the API server answers the same page of {what} again and again")
 
 
 def _page(what: str, ask: Callable[..., Any], token: str | None) -> Mapping[str, Any]:

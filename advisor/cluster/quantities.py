@@ -16,6 +16,7 @@ __all__ = ["parse_gpus", "parse_quantity"]
 
 _QUANTITY = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)(?:([eE][+-]?[0-9]{1,3})|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]))?")
 _LONGEST = 64
+_PLAIN = 10
 _SUFFIX = {
     **{
         suffix: Fraction(10) ** power
@@ -55,6 +56,9 @@ def parse_gpus(value: object, field: str) -> int:
     Raises:
         Refused: not a quantity, negative, or a fraction of a GPU.
     """
+    # Nearly every count is plain digits, and a cluster has very many of them.
+    if isinstance(value, str) and len(value) < _PLAIN and value.isascii() and value.isdecimal():
+        return int(value)
     number = parse_quantity(value, field)
     if number.denominator != 1 or number < 0:
         raise Refused(

@@ -70,8 +70,7 @@ class PoolProposal:
 
     def writable(self, objects: str) -> tuple[Change, ...]:
         """Those of :meth:`of` that this program may make itself."""
-        mine = tuple(change for change in self.of(objects) if not self.kept_back[change.object, change.field])
-        return mine if objects == NODE_POOL or len(mine) == len(self.of(objects)) else ()
+        return tuple(change for change in self.of(objects) if not self.kept_back[change.object, change.field])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,14 +137,10 @@ def reconcile(advice: Advice, cluster: ClusterPort, inputs: ReconcileInputs) -> 
     """
     snapshot = cluster.observe()
     known = {pool.name for pool in snapshot.pools}
-    wants = _remembered(advice, snapshot, inputs)
-    judging = replace(inputs, wants=wants if inputs.wants is not None else None)
-    proposals = {
-        pool.pool: propose(pool, snapshot, advice.mode, judging) for pool in advice.pools if pool.pool in known
-    }
+    proposals = {pool.pool: propose(pool, snapshot, advice.mode, inputs) for pool in advice.pools if pool.pool in known}
     written: dict[tuple[str, str], _Outcome] = {}
     if any(_to_write(proposal) for proposal in proposals.values()):
-        written = _act(advice, proposals, cluster, judging)
+        written = _act(advice, proposals, cluster, inputs)
     decisions = tuple(
         _record(change, headed, proposal, written, advice, inputs)
         for proposal in proposals.values()
@@ -158,7 +153,7 @@ def reconcile(advice: Advice, cluster: ClusterPort, inputs: ReconcileInputs) -> 
     return ReconcileReport(
         advice=replace(advice, pools=pools),
         decisions=decisions,
-        wants=wants,
+        wants=_remembered(advice, snapshot, inputs),
         next_look_seconds=min(_RETRY_SECONDS, inputs.interval_seconds) if soon else inputs.interval_seconds,
     )
 

@@ -1,7 +1,9 @@
+import textwrap
 from datetime import timedelta
 
 import pytest
 
+from advisor.cluster import description
 from advisor.cluster.description import default_description, load_description, parse_description
 from advisor.domain.nodepools import Budget, Taint
 from advisor.errors import Refused
@@ -82,6 +84,15 @@ def test_a_whole_description_becomes_a_cluster():
     assert (waiting.node, waiting.start, waiting.submit) == (None, None, NOON)
 
 
+def test_the_documented_example_is_a_description():
+    example = textwrap.dedent(description.__doc__.partition("::\n\n")[2].partition("\nA key")[0])
+
+    snapshot = description.parse_description(example, history_end=NOON)
+
+    assert [pool.name for pool in snapshot.pools] == ["default"]
+    assert (len(snapshot.nodes), len(snapshot.workloads)) == (13, 1)
+
+
 def test_time_is_where_the_history_ends_unless_it_is_given():
     assert parse_description('[[pools]]\nname = "a"', history_end=NOON).time == NOON
     assert parse_description('time = "history"\n[[pools]]\nname = "a"', history_end=NOON).time == NOON
@@ -113,6 +124,7 @@ def test_without_a_history_the_time_must_be_given():
         (a_pool('node_gpus = ["8"]'), ["pools[0].node_gpus", "whole numbers"]),
         (a_pool("slice_minutes = nan"), ["pools[0].slice_minutes", "finite"]),
         (a_pool("sharing_factor = 0"), ["pools[0].sharing_factor", "1 or more"]),
+        (a_pool("weight = 1\nreplicas = 2"), ["pools[0].replicas", "neither a weight nor GPU limits"]),
         (a_pool("weight = 101"), ["pools[0].weight", "1 to 100"]),
         (a_pool('budgets = [{ nodes = "110%" }]'), ["pools[0].budgets", "110%"]),
         (a_pool('budgets = [{ node = "1" }]'), ["pools[0].budgets[0].nodes", "must be given"]),

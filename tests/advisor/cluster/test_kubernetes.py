@@ -1,6 +1,7 @@
 """The real client against a stand-in API server on loopback that answers with canned JSON."""
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -367,6 +368,14 @@ def test_a_list_that_keeps_expiring_is_for_later(server, cluster):
         cluster.observe()
 
 
+def test_a_server_that_answers_the_same_page_for_ever_is_for_later(server, cluster):
+    page = json.dumps({"metadata": {"continue": "again"}, "items": []}).encode()
+    server.instead[NODES] = [page, page, page]
+
+    with pytest.raises(Transient, match="again and again"):
+        cluster.observe()
+
+
 @pytest.mark.parametrize("status", [429, 500, 503, 504])
 def test_an_overloaded_server_is_for_later(server, cluster, status):
     server.instead[PODS] = [status]
@@ -435,3 +444,12 @@ def test_a_kubeconfig_opens_the_cluster(server, tmp_path):
 def test_a_kubeconfig_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(Refused, match="kubeconfig"):
         KubernetesCluster.connect(ManualClock(NOON), kubeconfig=tmp_path / "none")
+
+
+@pytest.mark.skipif("KUBECONFIG" in os.environ, reason="this shell already names a kubeconfig")
+def test_without_any_configuration_the_remedy_is_told(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+    with pytest.raises(Refused, match="service account and the default kubeconfig"):
+        KubernetesCluster.connect(ManualClock(NOON))

@@ -10,7 +10,7 @@ from advisor.cluster.port import FIELD_MANAGER, Applied, ClusterWrite, PoolPatch
 from advisor.domain.decisions import Verdict
 from advisor.domain.nodepools import ClusterSnapshot, WarmBuffer
 from advisor.domain.plans import Mode
-from advisor.errors import Transient
+from advisor.errors import Refused, Transient
 from advisor.reconciler.actions import SLICE_LENGTH, WARM_CHUNKS
 from advisor.reconciler.guards import GuardRules
 from advisor.reconciler.pacing import RecentWants, changes_per_hour
@@ -224,6 +224,17 @@ def test_one_failing_write_stops_no_other_pool_and_is_tried_soon():
     assert [record.verdict for record in report.decisions] == [Verdict.FAILED, Verdict.APPLIED]
     assert cluster.observe().pool("b").consolidate_after == "300s"
     assert report.next_look_seconds == 30
+
+
+def test_a_write_that_is_refused_is_no_reason_to_hurry():
+    refusal = Refused("apply", "default", "this cluster takes no writes", "Use the YAML.")
+    advice = an_advice(a_pool_advice(keep_alive_seconds=300), mode=Mode.APPLY)
+
+    report = reconcile(advice, BusyCluster(a_memory(), failure=refusal), inputs())
+
+    assert verdicts(report) == {CONSOLIDATE_AFTER: Verdict.FAILED}
+    assert "takes no writes" in report.decisions[0].reasons[-1]
+    assert report.next_look_seconds == 300
 
 
 def test_a_pool_the_cluster_does_not_have_is_said_and_skipped():
