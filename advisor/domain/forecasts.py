@@ -140,17 +140,28 @@ class DurationDistribution:
         Where tails are heavy the median is typical of nothing; this is. Of equally heavy windows
         the middle of the first stretch is taken.
         """
+        return self.heaviest(_LN2, _LN2)
+
+    def heaviest(self, below: float, above: float) -> float:
+        """The duration p in seconds whose window of ln seconds [ln p - ``below``, ln p + ``above``] holds the most.
+
+        Of equally heavy windows the middle of the first stretch is taken.
+        """
         # The window's mass is piecewise linear in its centre, so its maximum is at a point where
         # one of its two ends meets an edge.
-        centres = np.concatenate([self.log_edges - _LN2, self.log_edges + _LN2])
+        centres = np.concatenate([self.log_edges - above, self.log_edges + below])
         centres = np.unique(np.clip(centres, self.log_edges[0], self.log_edges[-1]))
-        mass = np.interp(centres + _LN2, self.log_edges, self.cdf) - np.interp(centres - _LN2, self.log_edges, self.cdf)
+        mass = self._by(centres + above) - self._by(centres - below)
         heaviest = mass >= mass.max() - 1e-12
         first = int(np.argmax(heaviest))
         last = first
         while last + 1 < heaviest.size and heaviest[last + 1]:
             last += 1
         return float(np.exp((centres[first] + centres[last]) / 2.0))
+
+    def _by(self, log_seconds: Floats) -> Floats:
+        found: Floats = np.interp(log_seconds, self.log_edges, self.cdf)
+        return found
 
     def given_age(self, age_seconds: float) -> DurationDistribution:
         """The *remaining* seconds of a job that has already run ``age_seconds``.

@@ -1,0 +1,207 @@
+"""What is known, when a job is submitted, about how long it may run.
+
+One incremental implementation answers online, in training and in replay. It is told of submissions,
+starts and ends in the order they happen; a duration exists only once the job has ended, and counts from
+the start. Jobs submitted in the same second are taken in the order they are told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.domain.jobs import Job, Outcome
+from advisor.features.key_history import HOUR, KEY_FEATURES, TEN_MINUTES, KeyHistory, Run
+from advisor.features.keys import LEVELS, JobKeys, keys_of
+from advisor.features.recent import RecentTimes, RecentValues, median_of, quantile_of
+from advisor.features.table import Feature, FeatureSchema, KnownWhen
+
+__all__ = ["DURATION_SCHEMA", "DurationFeatures"]
+
+Floats = NDArray[np.float64]
+
+_OUTCOME_CODES = {Outcome.COMPLETED: 0.0, Outcome.FAILED: 1.0, Outcome.CANCELLED: 2.0}
+
+
+def _of_key(prefix: str, whose: str) -> list[Feature]:
+    return [replace(f, name=f"{prefix}_{f.name}", meaning=f"{whose}: {f.meaning}") for f in KEY_FEATURES]
+
+
+DURATION_SCHEMA = FeatureSchema(
+    (
+        *_of_key("og", "jobs of the same owner and GPU count"),
+        *_of_key("o", "jobs of the same owner"),
+        Feature("og_last_outcome", "how the latest of the same owner and GPU count ended", "0 done, 1 failed, 2 cut"),
+        Feature("gpus_median_20", "jobs of the same GPU count: median of the last 20 that ended", "ln s"),
+        Feature("gpus_q90_20", "jobs of the same GPU count: 90 % quantile of the last 20 that ended", "ln s"),
+        Feature("all_median_5", "all jobs: median of the last five that ended", "ln s"),
+        Feature("all_median_20", "all jobs: median of the last 20 that ended", "ln s"),
+        Feature("all_median_100", "all jobs: median of the last 100 that ended", "ln s"),
+        Feature("all_q90_100", "all jobs: 90 % quantile of the last 100 that ended", "ln s"),
+        Feature("all_ended_1h", "all jobs: ends in the last hour", "ln(1 + jobs)"),
+        Feature("all_submitted_10m", "all jobs: submissions in the last 10 minutes", "ln(1 + jobs)"),
+        Feature("hour", "hour of the day, UTC", "h", KnownWhen.REQUEST),
+        Feature("gpus", "GPUs asked for", "GPUs", KnownWhen.REQUEST),
+        Feature("nodes", "nodes asked for", "nodes", KnownWhen.REQUEST),
+        Feature("cpus", "CPUs asked for", "CPUs", KnownWhen.REQUEST),
+    )
+)
+"""The columns of every row, in order. Unknown is NaN."""
+
+_UNSEEN = KeyHistory()
+
+
+class DurationFeatures:
+    """The live state behind :data:`DURATION_SCHEMA`.
+
+    The verbs change it and come in the order things happened; :meth:`row` and :meth:`history` only look.
+    Telling of the same submission, start or end twice changes nothing while the job is open.
+    """
+
+    schema = DURATION_SCHEMA
+
+    def __init__(self) -> None:
+        self._keys: dict[tuple[object, ...], KeyHistory] = {}
+        self._gpus: dict[float, RecentValues] = {}
+        self._all = RecentValues(100)
+        self._all_count = 0
+        self._gpus_count: dict[float, int] = {}
+        self._all_ends = RecentTimes(HOUR)
+        self._all_submits = RecentTimes(TEN_MINUTES)
+        self._all_values: list[float] | None = None
+        self._open: dict[str, Run] = {}
+
+    def submitted(self, job: Job) -> None:
+        """``job`` was submitted; where its start is its submission, it also runs from here on."""
+        if job.id in self._open:
+            return
+        run = Run(job.submit.timestamp())
+        self._open[job.id] = run
+        self._all_submits.add(run.submit)
+        for history in self._histories(job):
+            history.submitted(run)
+        if job.start == job.submit:
+            self.started(job)
+
+    def started(self, job: Job) -> None:
+        """``job`` began to run, at its ``start``."""
+        run = self._open.get(job.id)
+        if run is None or job.start is None or not math.isnan(run.start):
+            return
+        run.start = job.start.timestamp()
+        for history in self._histories(job):
+            history.started(run)
+
+    def ended(self, job: Job, at: datetime) -> None:
+        """``job`` is gone since ``at``: it ended, or nothing has been seen of it since (censored).
+
+        A duration of zero or less is no duration: it counts as an end and nothing is learnt from it.
+        """
+        run = self._open.get(job.id)
+        if run is None:
+            return
+        self.started(job)
+        del self._open[job.id]
+        moment = at.timestamp()
+        run.gone = True
+        run.censored = job.outcome is Outcome.CENSORED
+        seconds = moment - run.start
+        if seconds > 0:
+            run.log_seconds = math.log(seconds)
+        for history in self._histories(job):
+            history.ended(run, moment, job.outcome)
+        if not run.censored:
+            self._count_end(job.gpus, run.log_seconds, moment)
+
+    def is_open(self, job_id: str) -> bool:
+        """Whether a job of that id was submitted and is not gone."""
+        return job_id in self._open
+
+    def _count_end(self, gpus: float, log_seconds: float, moment: float) -> None:
+        self._all_ends.add(moment)
+        if math.isnan(log_seconds):
+            return
+        self._all.add(log_seconds)
+        self._all_count += 1
+        self._all_values = None
+        if gpus not in self._gpus:
+            self._gpus[gpus] = RecentValues(20)
+        self._gpus[gpus].add(log_seconds)
+        self._gpus_count[gpus] = self._gpus_count.get(gpus, 0) + 1
+
+    def _histories(self, job: Job) -> tuple[KeyHistory, KeyHistory]:
+        keys = keys_of(job)
+        pair = []
+        for key in (keys.owner_gpus, keys.owner):
+            history = self._keys.get(key)
+            if history is None:
+                history = self._keys[key] = KeyHistory()
+            pair.append(history)
+        return pair[0], pair[1]
+
+    def row(self, job: Job, now: datetime) -> Floats:
+        """The features of ``job`` as if submitted at ``now``, one number per column of the schema.
+
+        Only what the request says of itself is read from ``job``: never its start, end or outcome.
+        """
+        moment = now.timestamp()
+        keys = keys_of(job)
+        same = self._keys.get(keys.owner_gpus, _UNSEEN)
+        owner = self._keys.get(keys.owner, _UNSEEN)
+        outcome = same.last_outcome
+        values = same.values(moment)
+        values += owner.values(moment)
+        values.append(math.nan if outcome is None else _OUTCOME_CODES[outcome])
+        values += self._of_gpus(job.gpus)
+        values += self._of_all(moment)
+        values += (
+            now.hour + now.minute / 60.0 if job.calendar_known else math.nan,
+            job.gpus,
+            math.nan if job.nodes is None else job.nodes,
+            math.nan if job.cpus is None else job.cpus,
+        )
+        return np.array(values, dtype=np.float64)
+
+    def _of_gpus(self, gpus: float) -> Sequence[float]:
+        recent = self._gpus.get(gpus)
+        if recent is None:
+            return (math.nan, math.nan)
+        return (median_of(recent.ordered), quantile_of(recent.ordered, 0.9))
+
+    def _of_all(self, now: float) -> list[float]:
+        if self._all_values is None:
+            recent = self._all
+            if len(recent):
+                medians = [median_of(recent.latest(count)) for count in (5, 20, 100)]
+                self._all_values = [*medians, quantile_of(recent.ordered, 0.9)]
+            else:
+                self._all_values = [math.nan] * 4
+        in_hour = self._all_ends.since(now - HOUR)
+        in_ten_minutes = self._all_submits.since(now - TEN_MINUTES)
+        return [*self._all_values, math.log1p(in_hour), math.log1p(in_ten_minutes)]
+
+    def history(self, job: Job) -> tuple[str, int]:
+        """The most specific level (of :data:`LEVELS`) at which a job has ended, and how many have.
+
+        Where none has ended at all the level is ``all`` and the count 0.
+        """
+        keys = keys_of(job)
+        counts = self.counts(keys)
+        for level, count in zip(LEVELS, counts, strict=True):
+            if count:
+                return level, count
+        return LEVELS[-1], 0
+
+    def counts(self, keys: JobKeys) -> tuple[int, int, int, int]:
+        """How many durations are known at each of :data:`LEVELS`."""
+        return (
+            self._keys.get(keys.owner_gpus, _UNSEEN).count,
+            self._keys.get(keys.owner, _UNSEEN).count,
+            self._gpus_count.get(keys.gpus[1], 0),
+            self._all_count,
+        )

@@ -1,0 +1,179 @@
+"""How long will this run: the predictor that answers online, kept current by every submission, start and end.
+
+The same class replays history after a restart; its state then equals that of one that was never stopped.
+Whoever calls it sees to it that one thread at a time changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.domain.forecasts import DurationDistribution, DurationForecast
+from advisor.domain.jobs import Job
+from advisor.domain.units import SECONDS_PER_DAY, utc
+from advisor.features.duration import DurationFeatures
+from advisor.features.replay import ENDS, Event, EventKind, events_of
+from advisor.forecast.baselines import PRIOR, MedianOfFive, ages_of
+from advisor.forecast.duration_model import DurationModel
+from advisor.forecast.live_forest import LiveForest, Placement, place, refusal
+
+__all__ = ["MODEL", "DurationModel", "DurationPredictor"]
+
+Floats = NDArray[np.float64]
+
+MODEL = "model"
+
+_NO_MODEL = "no_model: no model has been fitted; the median of the last five stands in"
+_CHUNK = 50_000
+_REMEMBERED_DAYS = 14.0
+
+
+class DurationPredictor:
+    """Answers for any jobs at any time from a model, or from the baseline where there is none.
+
+    Feed it with :meth:`replay` first, then with :meth:`replay` again or with the single verbs.
+    """
+
+    def __init__(self, model: DurationModel | None = None) -> None:
+        self._features = DurationFeatures()
+        self._floor = MedianOfFive(PRIOR if model is None else model.prior)
+        self._forest = None if model is None else LiveForest(model)
+        self._placed: dict[str, Placement] = {}
+        self._closed: dict[str, float] = {}
+
+    @property
+    def version(self) -> str | None:
+        """The version of the model that answers, None where the baseline does."""
+        return None if self._forest is None else self._forest.model.version
+
+    def replay(self, jobs: Sequence[Job], until: datetime) -> None:
+        """Take in what happened to ``jobs`` up to and including ``until``, in the order it happened.
+
+        May be called again with later or with the same jobs: what is known already is passed over. Ends
+        are remembered for 14 days for this.
+        """
+        limit = utc(until, "until")
+        events = [event for event in events_of(jobs, limit) if event.job.id not in self._closed]
+        for first in range(0, len(events), _CHUNK):
+            self._take(events[first : first + _CHUNK])
+
+    def submitted(self, job: Job) -> None:
+        """``job`` was submitted; where its start is its submission it runs from here on."""
+        self._take_one(EventKind.SUBMITTED, job, job.submit)
+
+    def started(self, job: Job) -> None:
+        """``job`` began to run, at its start."""
+        if job.start is not None:
+            self._take_one(EventKind.STARTED, job, job.start)
+
+    def ended(self, job: Job) -> None:
+        """``job`` ended, or was lost sight of; from here on it counts in every answer."""
+        gone = job.gone_at
+        if gone is not None:
+            self._take_one(EventKind.ENDED, job, max(gone, job.start or job.submit))
+
+    def _take_one(self, kind: EventKind, job: Job, moment: datetime) -> None:
+        if job.id in self._closed:
+            return
+        events = [Event(moment.timestamp(), kind, 0, moment, job)]
+        if kind is not EventKind.SUBMITTED and not self._features.is_open(job.id):
+            # Seen for the first time when it had already started or ended: better late than never.
+            events.insert(0, Event(job.submit.timestamp(), EventKind.SUBMITTED, 0, job.submit, job))
+        self._take(events)
+
+    def _take(self, events: Sequence[Event]) -> None:
+        """Histories first, since they need no model; then all new jobs are placed at once; then the leaves."""
+        rows: dict[str, Floats] = {}
+        for event in events:
+            job = event.job
+            if event.kind is EventKind.SUBMITTED:
+                if job.id not in self._placed and job.id not in rows:
+                    rows[job.id] = self._features.row(job, event.moment)
+                self._features.submitted(job)
+                self._floor.submitted(job)
+            elif event.kind is EventKind.STARTED:
+                self._features.started(job)
+            else:
+                self._features.ended(job, event.moment)
+                self._floor.ended(job)
+                self._close(job.id, event.at)
+        self._take_to_leaves(events, rows)
+
+    def _take_to_leaves(self, events: Sequence[Event], rows: dict[str, Floats]) -> None:
+        forest = self._forest
+        if forest is None:
+            return
+        placed = dict(zip(rows, place(forest.model, np.array(list(rows.values()))), strict=True)) if rows else {}
+        for event in events:
+            job_id = event.job.id
+            placement = placed.pop(job_id, None) if event.kind is EventKind.SUBMITTED else None
+            if placement is not None:
+                self._placed[job_id] = placement
+            forest.take(event, placement)
+            if event.kind in ENDS:
+                self._placed.pop(job_id, None)
+
+    def _close(self, job_id: str, at: float) -> None:
+        self._closed[job_id] = at
+        oldest = next(iter(self._closed))
+        while self._closed[oldest] < at - _REMEMBERED_DAYS * SECONDS_PER_DAY:
+            del self._closed[oldest]
+            oldest = next(iter(self._closed))
+
+    def forecast(
+        self, jobs: Sequence[Job], now: datetime, elapsed: Sequence[float] | None = None
+    ) -> list[DurationForecast]:
+        """One answer per job as of ``now``; of the remaining time where it has already run ``elapsed`` seconds.
+
+        Changes nothing, and no answer depends on the others asked for with it: jobs that are not known
+        are hypothetical, submitted at ``now``. Jobs known to be open are answered from what was known at
+        their submission and what has ended since.
+
+        Raises:
+            Refused: ages that do not fit the jobs.
+        """
+        moment = utc(now, "now")
+        ages = ages_of(jobs, elapsed)
+        forest = self._forest
+        if forest is None:
+            return [self._stand_in(job, age, (_NO_MODEL,)) for job, age in zip(jobs, ages, strict=True)]
+        at = moment.timestamp()
+        answers = []
+        for job, placement, age in zip(jobs, self._placements(forest, jobs, moment), ages, strict=True):
+            cdf = None if placement.leaves is None else forest.answer(placement.leaves, at)
+            refused = refusal(placement, cdf)
+            if cdf is None or refused is not None:
+                answers.append(self._stand_in(job, age, refused or ()))
+            else:
+                law = DurationDistribution(forest.model.grid.log_edges, cdf).given_age(age)
+                answers.append(self._of_model(forest, job, law, placement.reasons))
+        return answers
+
+    def _stand_in(self, job: Job, age: float, reasons: tuple[str, ...]) -> DurationForecast:
+        answer = self._floor.answer(job, age)
+        return replace(answer, reasons=reasons + answer.reasons)
+
+    def _of_model(
+        self, forest: LiveForest, job: Job, law: DurationDistribution, reasons: tuple[str, ...]
+    ) -> DurationForecast:
+        key, count = self._floor.evidence(job)
+        return DurationForecast(
+            distribution=law,
+            served=MODEL,
+            model_version=forest.model.version,
+            key=key,
+            key_count=count,
+            reasons=reasons,
+        )
+
+    def _placements(self, forest: LiveForest, jobs: Sequence[Job], now: datetime) -> Iterator[Placement]:
+        unknown = [job for job in jobs if job.id not in self._placed]
+        rows = np.array([self._features.row(job, now) for job in unknown])
+        fresh = iter(place(forest.model, rows) if unknown else ())
+        for job in jobs:
+            yield self._placed[job.id] if job.id in self._placed else next(fresh)

@@ -1,0 +1,226 @@
+"""The fitted duration model: two forests as text and what is needed to read them. It can only predict."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.domain.forecasts import DurationDistribution
+from advisor.domain.units import utc
+from advisor.errors import AdvisorError, Refused
+from advisor.features.duration import DURATION_SCHEMA
+from advisor.features.table import KnownWhen
+from advisor.forecast.baselines import NO_HISTORY
+from advisor.forecast.calibration import CalibrationSettings, Question
+from advisor.forecast.grid import LogGrid
+
+__all__ = ["DurationModel"]
+
+Floats = NDArray[np.float64]
+LeafIndices = NDArray[np.int32]
+
+_FORMAT = 1
+_DOCUMENT = "model.json"
+_REFIT = "Fit the model again, or copy the whole folder again."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DurationModel:
+    """Everything a fit leaves behind; immutable, saved as text and JSON.
+
+    ``forests`` are LightGBM models as text, each of ``trees`` trees of at most ``leaves`` leaves.
+    ``never_missing`` names the columns that had a value in every row of the fit: a tree reads a gap there
+    as zero, so a gap is never shown to it. Of these, what the request may leave out is filled with
+    ``usual``. ``decay_days`` is the age at which a job's weight has fallen to 1/e. ``questions`` is the
+    calibration window, asked and answered by models that had not seen those jobs.
+
+    Raises:
+        Refused: the columns are not those of this version of the program.
+    """
+
+    forests: tuple[str, ...]
+    trees: tuple[int, ...]
+    leaves: int
+    fitted_at: datetime
+    jobs: int
+    columns: tuple[str, ...]
+    fingerprint: str
+    never_missing: tuple[str, ...]
+    usual: Mapping[str, float]
+    prior: DurationDistribution
+    decay_days: float
+    grid: LogGrid = field(default_factory=LogGrid)
+    calibration: CalibrationSettings = field(default_factory=CalibrationSettings)
+    questions: tuple[Question, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Keep the time in UTC and check the columns."""
+        object.__setattr__(self, "fitted_at", utc(self.fitted_at, "fitted_at"))
+        DURATION_SCHEMA.require(self.columns, self.fingerprint)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal where everything saved is equal."""
+        return isinstance(other, DurationModel) and self.version == other.version
+
+    def __hash__(self) -> int:
+        """Hash of the version."""
+        return hash(self.version)
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of everything saved: two models with the same version answer the same."""
+        return hashlib.sha256(self._text.encode()).hexdigest()[:12]
+
+    @cached_property
+    def _text(self) -> str:
+        document: dict[str, Any] = {
+            "format": _FORMAT,
+            "forests": [hashlib.sha256(text.encode()).hexdigest() for text in self.forests],
+            "trees": list(self.trees),
+            "leaves": self.leaves,
+            "fitted_at": self.fitted_at.isoformat(),
+            "jobs": self.jobs,
+            "columns": list(self.columns),
+            "fingerprint": self.fingerprint,
+            "never_missing": list(self.never_missing),
+            "usual": dict(self.usual),
+            "prior": {"log_edges": self.prior.log_edges.tolist(), "cdf": self.prior.cdf.tolist()},
+            "decay_days": self.decay_days,
+            "grid": {"step": self.grid.step, "cells": self.grid.cells, "tail": self.grid.tail},
+            "calibration": asdict(self.calibration),
+            "questions": [_question_to_json(question) for question in self.questions],
+            "settings": dict(self.settings),
+        }
+        return json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
+
+    def save(self, folder: Path) -> None:
+        """Write the model into ``folder``, which is made if it is not there."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, text in enumerate(self.forests):
+            (folder / _forest_name(number)).write_text(text, encoding="utf-8")
+        (folder / _DOCUMENT).write_text(self._text, encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> DurationModel:
+        """The model saved in ``folder``.
+
+        Raises:
+            Refused: a file is missing, damaged, or of another version of the program.
+        """
+        try:
+            document = json.loads((folder / _DOCUMENT).read_text(encoding="utf-8"))
+            if document["format"] != _FORMAT:
+                raise Refused(
+                    "model format", document["format"], f"this version of the program reads {_FORMAT}", _REFIT
+                )
+            names = [_forest_name(number) for number in range(len(document["forests"]))]
+            forests = tuple((folder / name).read_text(encoding="utf-8") for name in names)
+            for name, text, digest in zip(names, forests, document["forests"], strict=True):
+                if hashlib.sha256(text.encode()).hexdigest() != digest:
+                    raise Refused("model file", name, "it is not the file that was saved with this model", _REFIT)
+            return _from_json(document, forests)
+        except AdvisorError:
+            raise
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise Refused(
+                "model folder", str(folder), f"it cannot be read as a duration model ({error})", _REFIT
+            ) from error
+
+    @cached_property
+    def _boosters(self) -> tuple[lightgbm.Booster, ...]:
+        return tuple(lightgbm.Booster(model_str=text) for text in self.forests)
+
+    def leaves_of(self, rows: Floats) -> LeafIndices:
+        """Which leaf of each tree every row falls into: (rows, trees of all forests)."""
+        found = [
+            np.asarray(booster.predict(rows, pred_leaf=True, num_threads=1)).reshape(len(rows), -1)
+            for booster in self._boosters
+        ]
+        return np.concatenate(found, axis=1).astype(np.int32)
+
+    @cached_property
+    def _gaps(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Floats]:
+        """Per column: must a gap go to the baseline; may it be filled; with what."""
+        never = np.array([name in self.never_missing for name in self.columns])
+        asked = np.array([f.known_when is KnownWhen.REQUEST for f in DURATION_SCHEMA.features])
+        usual = np.array([self.usual.get(name, math.nan) for name in self.columns])
+        return never & ~asked, never & asked, usual
+
+    def readable(self, rows: Floats) -> tuple[Floats, NDArray[np.bool_], list[tuple[str, ...]]]:
+        """``rows`` with nothing in them that a tree would misread, which of them can be read, and what was done.
+
+        A row cannot be read where a history is missing that no row of the fit lacked: the trees have never
+        learnt what that means.
+        """
+        forbidden, fillable, usual = self._gaps
+        missing = np.isnan(rows)
+        lacking, to_fill = missing & forbidden, missing & fillable
+        reasons: list[tuple[str, ...]] = [()] * len(rows)
+        for row in np.flatnonzero(to_fill.any(axis=1)):
+            columns = np.flatnonzero(to_fill[row])
+            reasons[row] = tuple(f"unknown_{self.columns[c]}: taken as {usual[c]:g}, the usual" for c in columns)
+        unreadable: NDArray[np.bool_] = np.asarray(lacking.any(axis=1))
+        for row in np.flatnonzero(unreadable):
+            name = self.columns[int(np.argmax(lacking[row]))]
+            reasons[row] = (f"{NO_HISTORY}: {name} is unknown, and no job the model was fitted on lacked it",)
+        filled: Floats = np.where(to_fill, usual, rows)
+        return filled, np.asarray(~unreadable), reasons
+
+
+def _forest_name(number: int) -> str:
+    return f"forest-{number}.txt"
+
+
+def _question_to_json(question: Question) -> dict[str, Any]:
+    return {
+        "job": question.job_id,
+        "submit": question.submit,
+        "start": None if math.isnan(question.start) else question.start,
+        "u": None if math.isnan(question.u) else question.u,
+        "censored": question.censored,
+        "cdf": None if question.cdf is None else question.cdf.tolist(),
+    }
+
+
+def _question_from_json(document: Mapping[str, Any]) -> Question:
+    return Question(
+        job_id=document["job"],
+        submit=float(document["submit"]),
+        cdf=None if document["cdf"] is None else np.array(document["cdf"], dtype=np.float64),
+        start=math.nan if document["start"] is None else float(document["start"]),
+        u=math.nan if document["u"] is None else float(document["u"]),
+        censored=bool(document["censored"]),
+    )
+
+
+def _from_json(document: Mapping[str, Any], forests: tuple[str, ...]) -> DurationModel:
+    prior = document["prior"]
+    return DurationModel(
+        forests=forests,
+        trees=tuple(document["trees"]),
+        leaves=document["leaves"],
+        fitted_at=datetime.fromisoformat(document["fitted_at"]),
+        jobs=document["jobs"],
+        columns=tuple(document["columns"]),
+        fingerprint=document["fingerprint"],
+        never_missing=tuple(document["never_missing"]),
+        usual=document["usual"],
+        prior=DurationDistribution(np.array(prior["log_edges"]), np.array(prior["cdf"])),
+        decay_days=document["decay_days"],
+        grid=LogGrid(**document["grid"]),
+        calibration=CalibrationSettings(**document["calibration"]),
+        questions=tuple(_question_from_json(question) for question in document["questions"]),
+        settings=document["settings"],
+    )

@@ -1,0 +1,256 @@
+"""How good would the predictions have been? A replay, not a split.
+
+Questions are asked in the order of submission, answers come in the order of ends, models are refitted
+on a schedule and their leaves and calibration move with every event in between. Nothing is seen early.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import lightgbm
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.domain.forecasts import DurationDistribution
+from advisor.domain.jobs import Job
+from advisor.domain.reports import DurationReport, DurationScores, RunProtocol
+from advisor.domain.units import SECONDS_PER_DAY
+from advisor.errors import Refused
+from advisor.features.duration import DURATION_SCHEMA
+from advisor.features.replay import EventKind, events_of
+from advisor.forecast.baselines import MEDIAN_OF_5, MedianOfFive
+from advisor.forecast.duration import MODEL
+from advisor.forecast.duration_model import DurationModel
+from advisor.forecast.live_forest import LiveForest, refusal
+from training.calibrate import warm_up_begins
+from training.duration_table import DurationTable, Progress, duration_table
+from training.forest_replay import ForestReplay
+from training.forests import DurationSettings, fit_forests
+from training.metrics import Marks, mark, scores_of
+from training.quality import beats_baseline
+
+__all__ = ["CHAMPION", "BacktestSettings", "evaluate_durations"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+CHAMPION = "champion"
+
+_OWNER_GPUS_COUNT = DURATION_SCHEMA.names.index("og_count")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacktestSettings:
+    """``split`` is the share of jobs, in order of submission, before the first scored one."""
+
+    split: float = 0.7
+    refit_days: float = 7.0
+    fit: DurationSettings = field(default_factory=DurationSettings)
+
+    def __post_init__(self) -> None:
+        """Check the bounds.
+
+        Raises:
+            Refused: a split outside (0, 1), or no time between refits.
+        """
+        if not 0.0 < self.split < 1.0:
+            raise Refused("split", self.split, "it lies strictly between 0 and 1", "Use 0.7.")
+        if not self.refit_days > 0:
+            raise Refused("refit_days", self.refit_days, "it must be above 0 days", "Use 7.")
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """The jobs in order of submission, their table, and when scoring begins and everything ends."""
+
+    jobs: tuple[Job, ...]
+    table: DurationTable
+    floors: dict[int, DurationDistribution]
+    split: float
+    until: datetime
+
+
+def evaluate_durations(
+    jobs: Sequence[Job],
+    settings: BacktestSettings | None = None,
+    progress: Progress | None = None,
+    incumbent: DurationModel | None = None,
+) -> DurationReport:
+    """Replay ``jobs`` and score every predictor on those submitted from the split on.
+
+    ``median_of_5`` is the floor, ``model`` what would have been served: fitted at the split and refitted
+    on schedule from there, standing in for itself with the floor where it has nothing to go by.
+    ``champion`` is the ``incumbent``, replayed with its trees as they are, if it was fitted before the split.
+
+    Raises:
+        Refused: fewer than two jobs.
+    """
+    chosen = settings or BacktestSettings()
+    history = _history(jobs, chosen, progress)
+    asked = np.array(sorted(history.floors), dtype=np.intp)
+    known = history.table.gone[asked] >= 0
+    scored = asked[known & ~history.table.censored[asked] & (history.table.seconds[asked] > 0)]
+    served, refits = _served(history, chosen, progress)
+    answers = {MEDIAN_OF_5: history.floors, MODEL: served}
+    if incumbent is not None and incumbent.fitted_at.timestamp() <= history.split:
+        answers[CHAMPION] = _replayed(history, incumbent)
+    seconds = history.table.seconds[scored]
+    marks = {}
+    for number, (name, laws) in enumerate(answers.items()):
+        if progress is not None:
+            progress("scores", number, len(answers))
+        marks[name] = mark([laws[int(job)] for job in scored], seconds)
+    report = _report(history, scored, marks, _protocol(history, chosen, refits, asked.size - scored.size))
+    return replace(report, served=MODEL if beats_baseline(report, None).promoted else MEDIAN_OF_5)
+
+
+def _history(jobs: Sequence[Job], settings: BacktestSettings, progress: Progress | None) -> _History:
+    if len(jobs) < 2:
+        raise Refused("jobs", len(jobs), "an evaluation needs at least 2 jobs", "Bring in more history.")
+    ordered = tuple(sorted(jobs, key=lambda job: job.submit))
+    # Jobs of one second stay on one side: bulk submissions know each other's answers.
+    split = ordered[max(int(settings.split * len(ordered)), 1)].submit
+    until = max(moment for job in ordered for moment in (job.submit, job.start, job.gone_at) if moment is not None)
+    return _History(
+        jobs=ordered,
+        table=duration_table(ordered, until, progress),
+        floors=_floors(ordered, split),
+        split=split.timestamp(),
+        until=until,
+    )
+
+
+def _floors(jobs: Sequence[Job], split: datetime) -> dict[int, DurationDistribution]:
+    """The floor's answer to every job submitted from ``split`` on."""
+    floor = MedianOfFive()
+    answers: dict[int, DurationDistribution] = {}
+    for event in events_of(jobs):
+        if event.kind is EventKind.SUBMITTED:
+            if event.moment >= split:
+                answers[event.place] = floor.answer(event.job, 0.0).distribution
+            floor.submitted(event.job)
+        elif event.kind is not EventKind.STARTED:
+            floor.ended(event.job)
+    return answers
+
+
+def _served(
+    history: _History, settings: BacktestSettings, progress: Progress | None
+) -> tuple[dict[int, DurationDistribution], int]:
+    """What would have been served to every job from the split on, and how often a model was fitted for it."""
+    replay = ForestReplay(history.jobs, history.table, history.until)
+    answers = dict(history.floors)
+    questions = None
+    spans = list(_spans(history, settings))
+    fitted = 0
+    for number, (begin, end) in enumerate(spans):
+        if progress is not None:
+            progress("refits", number, len(spans))
+        model = fit_forests(history.table, begin, settings.fit, questions or ())
+        if model is None:
+            continue
+        fitted += 1
+        forest = LiveForest(model)
+        _collect(replay, forest, end, answers)
+        questions = forest.questions
+    return answers, fitted
+
+
+def _spans(history: _History, settings: BacktestSettings) -> Iterator[tuple[float, float]]:
+    """From each refit to the next: one to fill the calibration window, then on schedule from the split on."""
+    submit = history.table.submit
+    begin = warm_up_begins(submit, history.split, settings.fit.calibration)
+    if begin < history.split:
+        yield begin, history.split
+    begin, last = history.split, float(submit.max())
+    while begin <= last:
+        end = begin + settings.refit_days * SECONDS_PER_DAY
+        # A span without submissions needs no model.
+        if ((submit >= begin) & (submit < end)).any():
+            yield begin, end
+        begin = end
+
+
+def _collect(replay: ForestReplay, forest: LiveForest, until: float, answers: dict[int, DurationDistribution]) -> None:
+    """Put the forest's answers in place of the floor's, for the scored jobs it may answer."""
+    edges = forest.model.grid.log_edges
+    for job, placement, cdf in replay.run(forest, until):
+        if job in answers and cdf is not None and refusal(placement, cdf) is None:
+            answers[job] = DurationDistribution(edges, cdf)
+
+
+def _replayed(history: _History, model: DurationModel) -> dict[int, DurationDistribution]:
+    """The answers of one model that is never refitted."""
+    answers = dict(history.floors)
+    replay = ForestReplay(history.jobs, history.table, history.until)
+    _collect(replay, LiveForest(model), np.inf, answers)
+    return answers
+
+
+def _report(
+    history: _History, scored: NDArray[np.intp], marks: dict[str, Marks], protocol: RunProtocol
+) -> DurationReport:
+    weeks = np.floor((history.table.submit[scored] - history.split) / (7 * SECONDS_PER_DAY))
+    count = int(weeks.max()) + 1 if scored.size else 0
+    warm = history.table.rows[scored, _OWNER_GPUS_COUNT] > 0
+    gpus = np.array([history.jobs[int(job)].gpus for job in scored])
+
+    def scores(chosen: Bools) -> dict[str, DurationScores]:
+        return {name: scores_of(mine.of(chosen), weeks[chosen], count) for name, mine in marks.items()}
+
+    by_history = {"warm": scores(warm), "cold": scores(~warm)}
+    by_gpus = {f"{size:g}": scores(gpus == size) for size in np.unique(gpus)}
+    return DurationReport(
+        protocol=protocol,
+        scores=scores(np.ones(scored.size, dtype=np.bool_)),
+        by_history={name: {kind: by_history[kind][name] for kind in by_history} for name in marks},
+        by_gpus={name: {size: by_gpus[size][name] for size in by_gpus} for name in marks},
+        served=MEDIAN_OF_5,
+    )
+
+
+def _protocol(history: _History, settings: BacktestSettings, refits: int, unscored: int) -> RunProtocol:
+    jobs = history.jobs
+    assumed = [
+        "a duration counts from the start and is known from the end on",
+        "ends come before submissions of the same second, which keep the order of the history",
+    ]
+    if any(job.start_assumed for job in jobs):
+        assumed.append(f"start taken to be the submission for {sum(job.start_assumed for job in jobs)} jobs")
+    if unscored:
+        assumed.append(f"{unscored} jobs after the split have no known duration above zero and are not scored")
+    if not refits:
+        assumed.append("too few jobs had ended to fit a model: the baseline stands in throughout")
+    return RunProtocol(
+        data_digest=_digest(jobs),
+        rows=len(jobs),
+        split_time=datetime.fromtimestamp(history.split, UTC),
+        refits=refits,
+        seed=settings.fit.seed,
+        versions={"lightgbm": lightgbm.__version__, "numpy": np.__version__, "python": platform.python_version()},
+        assumed=tuple(assumed),
+    )
+
+
+def _digest(jobs: Sequence[Job]) -> str:
+    """A digest of everything about the jobs that a prediction or a score depends on."""
+    digest = hashlib.sha256()
+    for job in jobs:
+        shown = (
+            job.user,
+            job.namespace,
+            job.gpus,
+            job.nodes,
+            job.cpus,
+            job.outcome,
+            job.submit,
+            job.start,
+            job.gone_at,
+        )
+        digest.update(repr(shown).encode())
+    return digest.hexdigest()[:16]

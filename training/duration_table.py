@@ -1,0 +1,89 @@
+"""A history as a table: every job with the row it was asked with, and when its end became known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.domain.jobs import Job, Outcome
+from advisor.domain.units import utc
+from advisor.features.duration import DURATION_SCHEMA, DurationFeatures
+from advisor.features.replay import EventKind, events_of
+from advisor.forecast.live_forest import run_seconds
+
+__all__ = ["DurationTable", "Progress", "duration_table"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+Progress = Callable[[str, int, int], None]
+"""Told of what is being done, how much of it is done, and how much there is."""
+
+_TOLD_EVERY = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class DurationTable:
+    """Rows and outcomes of jobs, in the order the jobs were given; times are Unix seconds, NaN while unknown.
+
+    ``seconds`` is how long a job ran, or was seen to run where ``censored``; ``gone`` when that became known.
+    """
+
+    rows: Floats
+    submit: Floats
+    start: Floats
+    gone: Floats
+    seconds: Floats
+    censored: Bools
+
+    def known_at(self, now: float) -> tuple[Floats, Bools, Bools]:
+        """As of ``now``: seconds run so far, whether that is the whole duration, and which jobs have run at all.
+
+        Ends up to and including ``now`` are known, and submissions before it.
+        """
+        gone = self.gone <= now
+        age = np.where(gone, self.seconds, now - self.start)
+        return age, gone & ~self.censored, (self.submit < now) & (age > 0)
+
+
+def duration_table(jobs: Sequence[Job], until: datetime, progress: Progress | None = None) -> DurationTable:
+    """Replay ``jobs`` up to ``until`` and keep the row of every submission.
+
+    Jobs submitted later have a row of NaN, and of no job is anything known that happened later.
+    """
+    limit = utc(until, "until").timestamp()
+    moments = [(job.submit, job.start, job.gone_at) for job in jobs]
+    times = np.array([[math.nan if m is None else m.timestamp() for m in three] for three in moments]).reshape(-1, 3)
+    times[times > limit] = np.nan
+    seconds = np.array([run_seconds(job) for job in jobs], dtype=np.float64)
+    return DurationTable(
+        rows=_rows(jobs, until, progress),
+        submit=times[:, 0],
+        start=times[:, 1],
+        gone=times[:, 2],
+        seconds=np.where(np.isnan(times[:, 2]), np.nan, seconds),
+        censored=np.array([job.outcome is Outcome.CENSORED for job in jobs], dtype=np.bool_),
+    )
+
+
+def _rows(jobs: Sequence[Job], until: datetime, progress: Progress | None) -> Floats:
+    features = DurationFeatures()
+    rows = np.full((len(jobs), len(DURATION_SCHEMA)), np.nan)
+    asked = 0
+    for event in events_of(jobs, until):
+        if event.kind is EventKind.SUBMITTED:
+            rows[event.place] = features.row(event.job, event.moment)
+            features.submitted(event.job)
+            asked += 1
+            if progress is not None and (asked % _TOLD_EVERY == 0 or asked == len(jobs)):
+                progress("features", asked, len(jobs))
+        elif event.kind is EventKind.STARTED:
+            features.started(event.job)
+        else:
+            features.ended(event.job, event.moment)
+    return rows

@@ -1,0 +1,61 @@
+"""Replays a history through a fitted model, placing jobs in batches where the online path places one at a time.
+
+Rows do not depend on the model, so they are made once and every model is replayed on them; what happens
+to the leaves and the calibration is the online code itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.domain.jobs import Job
+from advisor.features.replay import Event, EventKind, events_of
+from advisor.forecast.duration_model import DurationModel
+from advisor.forecast.live_forest import LiveForest, Placement, place
+from training.duration_table import DurationTable
+
+__all__ = ["Asked", "ForestReplay"]
+
+Floats = NDArray[np.float64]
+
+
+class Asked(NamedTuple):
+    """One question of a replay: which job, where it fell, and the CDF the forest answered (None: nothing)."""
+
+    job: int
+    placement: Placement
+    cdf: Floats | None
+
+
+class ForestReplay:
+    """The events of one history, ready to be replayed through any model."""
+
+    def __init__(self, jobs: Sequence[Job], table: DurationTable, until: datetime) -> None:
+        self._events: list[Event] = events_of(jobs, until)
+        self._rows = table.rows
+
+    def run(self, forest: LiveForest, until: float) -> Iterator[Asked]:
+        """Feed ``forest`` what happened before the submissions of ``until`` (Unix seconds).
+
+        Yields every submission from the fit of its model on, as it was answered at that moment.
+        """
+        events = self._before(until)
+        placements = self._placements(forest.model, events)
+        begin = forest.model.fitted_at.timestamp()
+        for event in events:
+            placement = placements.pop(event.place) if event.kind is EventKind.SUBMITTED else None
+            cdf = forest.take(event, placement)
+            if placement is not None and event.at >= begin:
+                yield Asked(event.place, placement, cdf)
+
+    def _before(self, until: float) -> list[Event]:
+        return [e for e in self._events if e.at < until or (e.at == until and e.kind is EventKind.ENDED)]
+
+    def _placements(self, model: DurationModel, events: Sequence[Event]) -> dict[int, Placement]:
+        jobs = [event.place for event in events if event.kind is EventKind.SUBMITTED]
+        return dict(zip(jobs, place(model, self._rows[jobs]), strict=True)) if jobs else {}
