@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.planning.slice_terms import GRID_MINUTES, LatencyTarget, SliceTerms
+from advisor.planning.slice_terms import LatencyTarget, SliceTerms
 
 __all__ = ["Bounds", "Choice", "bounds_of", "candidates", "choose", "last_least", "longest_for_latency"]
 
@@ -75,7 +75,7 @@ def bounds_of(terms: SliceTerms) -> Bounds:
     return Bounds(lowest, rule, highest, "priority latency")
 
 
-def candidates(bounds: Bounds, grid: tuple[float, ...] = GRID_MINUTES) -> tuple[float, ...]:
+def candidates(bounds: Bounds, grid: tuple[float, ...]) -> tuple[float, ...]:
     """The lengths to choose among: the grid within the bounds, or the lower bound where none of it fits."""
     inside = tuple(length for length in grid if bounds.lowest <= length <= bounds.highest)
     return inside or (bounds.lowest,)

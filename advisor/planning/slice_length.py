@@ -29,7 +29,7 @@ from advisor.planning.slice_reasons import (
     thin_reason,
     unstable_reason,
 )
-from advisor.planning.slice_terms import GRID_MINUTES, SliceTerms
+from advisor.planning.slice_terms import SliceTerms
 
 __all__ = ["recommend_slices"]
 
@@ -116,13 +116,13 @@ def recommend_slices(
 
 def _case(durations: PoolDurations, terms: SliceTerms, current: SlicePlan | float | None) -> _Case:
     bounds = bounds_of(terms)
-    allowed = candidates(bounds)
+    allowed = candidates(bounds, terms.grid_minutes)
     in_use: set[float] = set()
     if isinstance(current, float):
         in_use = {current}
     elif current is not None:
         in_use = {length for c in current.classes if (length := c.minutes or c.if_sliced_minutes) is not None}
-    lengths = tuple(sorted({*GRID_MINUTES, *allowed, *in_use}))
+    lengths = tuple(sorted({*terms.grid_minutes, *allowed, *in_use}))
     return _Case(durations, terms, bounds, allowed, cost_table(durations, lengths, terms), current)
 
 
@@ -217,7 +217,7 @@ def _class(case: _Case, draft: _Draft, name: str, outlook: _Outlook) -> SliceCla
         minutes=length if sliced else None,
         current_minutes=current,
         rule_of_thumb_minutes=rule_of_thumb(mean, terms.switch_minutes),
-        closed_form_minutes=min(square_root_law(mean, terms).minutes, GRID_MINUTES[-1]),
+        closed_form_minutes=min(square_root_law(mean, terms).minutes, terms.grid_minutes[-1]),
         cost=cost_at[length],
         current_cost=None if current is None else cost_at[current],
         binding_constraint=binding,
@@ -233,7 +233,9 @@ def _class(case: _Case, draft: _Draft, name: str, outlook: _Outlook) -> SliceCla
 def _best(case: _Case, curve: tuple[CurvePoint, ...], choice: Choice) -> tuple[float, str | None]:
     """The best allowed length of a class, and the rule that kept it from the cheapest of the whole grid."""
     best = case.allowed[choice.index]
-    free = min((point for point in curve if point.minutes in GRID_MINUTES), key=lambda p: (p.cost, -p.minutes)).minutes
+    free = min(
+        (point for point in curve if point.minutes in case.terms.grid_minutes), key=lambda p: (p.cost, -p.minutes)
+    ).minutes
     if choice.moved or (best == free and not choice.stable):
         return best, "stability"
     if best > free:
@@ -281,7 +283,7 @@ def _thin_plan(pool: str, durations: PoolDurations, terms: SliceTerms, current: 
         minutes=length,
         current_minutes=wanted,
         rule_of_thumb_minutes=rule_of_thumb(mean, terms.switch_minutes),
-        closed_form_minutes=min(square_root_law(mean, terms).minutes, GRID_MINUTES[-1]),
+        closed_form_minutes=min(square_root_law(mean, terms).minutes, terms.grid_minutes[-1]),
         cost=next(point.cost for point in curve if point.minutes == length),
         current_cost=None,
         binding_constraint=None,

@@ -8,10 +8,19 @@ from dataclasses import dataclass
 from advisor.domain.units import finite, positive
 from advisor.errors import Refused
 
-__all__ = ["GRID_MINUTES", "LatencyTarget", "SliceTerms"]
+__all__ = ["FINE_GRID_MINUTES", "GRID_MINUTES", "LatencyTarget", "SliceTerms"]
 
 GRID_MINUTES: tuple[float, ...] = (5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0)
-"""Lengths that are recommended: neighbours lie close enough that the flat optimum loses little."""
+"""Lengths that are recommended: round ones, near enough to each other that the flat optimum loses little.
+
+Against every length in between they lose at most 5 % where the best is 10 min or more and tasks differ by at
+least a standard deviation of 0.8 in ln; between 5 and 10 min, where neighbours double, up to 15 %.
+"""
+
+FINE_GRID_MINUTES: tuple[float, ...] = tuple(
+    sorted({*GRID_MINUTES, 6.0, 7.0, 8.0, 12.0, 18.0, 25.0, 38.0, 52.0, 75.0, 105.0}),
+)
+"""For pools where a few per cent matter more than round numbers: loses at most 3 % from a deviation of 0.5 on."""
 
 
 def _fraction(value: float, field: str) -> float:
@@ -87,6 +96,7 @@ class SliceTerms:
     margin: float = 0.05
     least_ended_jobs: int = 30
     default_minutes: float = 15.0
+    grid_minutes: tuple[float, ...] = GRID_MINUTES
 
     def __post_init__(self) -> None:
         """Check every number once.
@@ -117,6 +127,10 @@ class SliceTerms:
         self._check_counts()
 
     def _check_counts(self) -> None:
+        if not self.grid_minutes or list(self.grid_minutes) != sorted({*self.grid_minutes}):
+            raise Refused("grid_minutes", self.grid_minutes, "lengths ascend, none twice", "List at least one.")
+        for length in self.grid_minutes:
+            positive(length, "grid_minutes", "minutes")
         if self.slices < 1 or self.gang_shares < 1:
             raise Refused("slices", (self.slices, self.gang_shares), "a pool has at least one share", "Use 1.")
         if not 1 <= self.max_classes <= 3:

@@ -63,7 +63,7 @@ def test_prices_go_to_money_and_back():
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    "field, value",
     [
         ("per_gpu_hour", 0.0),
         ("per_gpu_hour", -1.0),

@@ -87,7 +87,7 @@ def test_a_limit_stays_under_its_cap_in_whole_nodes():
     assert any("capped" in reason for reason in advice.reasons)
 
 
-@pytest.mark.parametrize(("text", "gpus"), [("16", 16), ("2k", 2000), ("8000m", 8), (" 8 ", 8)])
+@pytest.mark.parametrize("text, gpus", [("16", 16), ("2k", 2000), ("8000m", 8), (" 8 ", 8)])
 def test_a_limit_is_read_as_kubernetes_writes_it(text, gpus):
     assert gpu_limit_of(a_limited_pool(text)) == gpus
 

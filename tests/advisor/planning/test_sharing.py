@@ -31,7 +31,7 @@ def test_small_servers_share_up_to_the_most_that_is_safe():
 
 
 @pytest.mark.parametrize(
-    ("more", "factor", "why"),
+    "more, factor, why",
     [
         ({"memory_peaks_gib": (40.0, 30.0, 30.0, 12.0, 10.0)}, 2, "memory peaks"),
         ({"busy_hour": (0.2, 0.2, 0.2, 0.1, 0.1)}, 2, "busiest hours"),

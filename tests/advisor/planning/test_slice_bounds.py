@@ -7,10 +7,10 @@ import pytest
 
 from advisor.errors import Refused
 from advisor.planning.slice_bounds import bounds_of, candidates, choose, longest_for_latency
-from advisor.planning.slice_terms import LatencyTarget, SliceTerms
+from advisor.planning.slice_terms import GRID_MINUTES, LatencyTarget, SliceTerms
 
 
-@pytest.mark.parametrize(("places", "minutes"), [(1, 5.3), (4, 9.5), (8, 16.0), (16, 29.0), (32, 56.0)])
+@pytest.mark.parametrize("places, minutes", [(1, 5.3), (4, 9.5), (8, 16.0), (16, 29.0), (32, 56.0)])
 def test_the_longest_slice_that_lets_urgent_work_wait_five_minutes(places, minutes):
     assert longest_for_latency(LatencyTarget(5.0, 0.05), 0.0, places) == pytest.approx(minutes, rel=0.02)
 
@@ -26,7 +26,7 @@ def test_checkpointing_eats_into_the_promise():
 
 
 @pytest.mark.parametrize(
-    ("more", "lowest", "rule"),
+    "more, lowest, rule",
     [
         ({}, 5.0, "minimum"),
         ({"start_latency_minutes": 8.0}, 8.0, "start latency"),
@@ -48,17 +48,18 @@ def test_aligned_boundaries_count_as_one():
 
 def test_the_grid_within_the_bounds_is_chosen_from():
     terms = SliceTerms(switch_minutes=1.0, slices=8, latency=LatencyTarget(5.0), start_latency_minutes=8.0)
-    assert candidates(bounds_of(terms)) == (10.0, 15.0)
+    assert candidates(bounds_of(terms), GRID_MINUTES) == (10.0, 15.0)
 
 
 def test_a_floor_above_the_grid_becomes_the_only_candidate():
-    assert candidates(bounds_of(SliceTerms(switch_minutes=1.0, checkpoint_interval_minutes=180.0))) == (180.0,)
+    terms = SliceTerms(switch_minutes=1.0, checkpoint_interval_minutes=180.0)
+    assert candidates(bounds_of(terms), GRID_MINUTES) == (180.0,)
 
 
 def test_a_promise_that_cannot_be_kept_gives_the_floor_and_says_so():
     bounds = bounds_of(SliceTerms(switch_minutes=1.0, slices=1, latency=LatencyTarget(2.0)))
     assert bounds.conflict
-    assert candidates(bounds) == (5.0,)
+    assert candidates(bounds, GRID_MINUTES) == (5.0,)
 
 
 def test_a_length_the_pool_cannot_bear_is_passed_over():
@@ -75,7 +76,7 @@ def test_ties_go_to_the_longer_length():
     assert choose(np.array([0.1, 0.1]), np.array([0.1, 0.1]), 1.0).index == 1
 
 
-@pytest.mark.parametrize(("minutes", "share"), [(0.0, 0.05), (5.0, 0.0), (5.0, 1.0), (float("nan"), 0.05)])
+@pytest.mark.parametrize("minutes, share", [(0.0, 0.05), (5.0, 0.0), (5.0, 1.0), (float("nan"), 0.05)])
 def test_a_promise_that_is_none_is_refused(minutes, share):
     with pytest.raises(Refused):
         LatencyTarget(minutes, share)

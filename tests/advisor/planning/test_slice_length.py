@@ -59,7 +59,7 @@ def test_tasks_of_one_length_run_to_their_end():
 
 
 @pytest.mark.parametrize(
-    ("more", "minutes", "binding"),
+    "more, minutes, binding",
     [
         ({"latency": LatencyTarget(5.0), "slices": 4}, 5.0, "priority latency"),
         ({"start_latency_minutes": 12.0}, 15.0, "start latency"),
@@ -148,7 +148,7 @@ def test_what_nobody_measured_is_named():
     assert not any("measured" in reason for reason in recommend_slices("a100", HEAVY, measured).reasons)
 
 
-@pytest.mark.parametrize(("current", "minutes"), [(None, 15.0), (30.0, 30.0), (33.0, 30.0)])
+@pytest.mark.parametrize("current, minutes", [(None, 15.0), (30.0, 30.0), (33.0, 30.0)])
 def test_no_history_gives_what_is_in_use_or_the_default_and_says_so(current, minutes):
     found = only_class(PoolDurations((), ()), TERMS, current)
     assert found.minutes == minutes
@@ -166,7 +166,7 @@ def test_a_default_outside_the_bounds_moves_inside():
     assert only_class(PoolDurations((), ()), replace(TERMS, start_latency_minutes=40.0)).minutes == 45.0
 
 
-@pytest.mark.parametrize(("ended", "confidence"), [(30, "moderate"), (300, "good"), (None, "moderate")])
+@pytest.mark.parametrize("ended, confidence", [(30, "moderate"), (300, "good"), (None, "moderate")])
 def test_confidence_follows_the_ended_jobs(ended, confidence):
     tasks = PoolDurations.one(lognormal_durations(300.0, 1.67), ended)
     assert only_class(tasks, TERMS).confidence == confidence

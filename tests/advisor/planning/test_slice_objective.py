@@ -45,7 +45,7 @@ def test_the_exact_optimum_of_an_exponential_with_mean_20_and_a_switch_of_5():
     assert optimum.cost == pytest.approx(0.633, abs=0.001)
 
 
-@pytest.mark.parametrize(("minutes", "cost"), [(10.0, 0.656), (12.65, 0.633), (15.0, 0.645), (20.0, 0.727)])
+@pytest.mark.parametrize("minutes, cost", [(10.0, 0.656), (12.65, 0.633), (15.0, 0.645), (20.0, 0.727)])
 def test_the_objective_of_an_exponential(minutes, cost):
     assert costs(MEAN_20, (minutes,), WORST)[0] == pytest.approx(cost, abs=0.001)
 
@@ -60,7 +60,7 @@ def test_the_square_root_law_for_it():
 
 
 @pytest.mark.parametrize(
-    ("switch_minutes", "cost"),
+    "switch_minutes, cost",
     [(5.0, 0.17), (1.0, 0.08)],
 )
 def test_reclaiming_tails_and_rare_switches_matter_more_than_the_length(switch_minutes, cost):
@@ -73,7 +73,7 @@ def test_the_law_has_no_finite_optimum_where_nothing_is_lost_to_long_slices():
     assert square_root_law(20.0, SliceTerms(switch_minutes=0.0)).minutes == 0.0
 
 
-@pytest.mark.parametrize(("median", "best"), [(14.0, 13.4), (10.0, 12.2), (5.0, 11.2)])
+@pytest.mark.parametrize("median, best", [(14.0, 13.4), (10.0, 12.2), (5.0, 11.2)])
 def test_a_heavier_tail_of_the_same_mean_shortens_the_best_length(median, best):
     lengths = np.linspace(8.0, 20.0, 601)
     found = lengths[int(np.argmin(costs(a_lognormal(median, 20.0), tuple(lengths), WORST)))]
@@ -105,7 +105,7 @@ def test_gangs_have_as_many_boundaries_as_fit_the_pool():
 
 
 @pytest.mark.parametrize(
-    ("switch_minutes", "table"),
+    "switch_minutes, table",
     [
         (5.0, {5: 0.50, 10: 0.67, 15: 0.75, 30: 0.86, 60: 0.92}),
         (1.0, {5: 0.83, 10: 0.91, 15: 0.94, 30: 0.97, 60: 0.98}),
@@ -123,7 +123,7 @@ def test_the_shortest_stable_length_is_where_that_line_is_met():
     assert math.isinf(lowest_stable_minutes(load=0.96, switching_minutes=5.0, reserve=0.05))
 
 
-@pytest.mark.parametrize(("factor", "most"), [(0.8, 1.04), (1.2, 1.04), (1.4, 1.065), (0.6, 1.17)])
+@pytest.mark.parametrize("factor, most", [(0.8, 1.04), (1.2, 1.04), (1.4, 1.065), (0.6, 1.17)])
 def test_the_optimum_is_flat_and_erring_long_is_cheaper(factor, most):
     terms = SliceTerms(switch_minutes=0.05)
     law = square_root_law(200.0, terms)
@@ -181,7 +181,7 @@ def test_an_observed_duration_that_is_none_is_refused(value):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    "field, value",
     [
         ("switch_minutes", -1.0),
         ("switch_minutes", float("nan")),

@@ -31,7 +31,7 @@ def test_a_task_of_known_length_runs_to_its_end():
     assert quantum(DurationDistribution.point(1200.0), 5.0).minutes is None
 
 
-@pytest.mark.parametrize(("switch_minutes", "low", "high"), [(1.0, 44.0, 46.0), (5.0, 64.0, 66.5)])
+@pytest.mark.parametrize("switch_minutes, low, high", [(1.0, 44.0, 46.0), (5.0, 64.0, 66.5)])
 def test_near_exponential_tasks_are_hardly_ever_stopped(switch_minutes, low, high):
     """Median 14, mean 20: 45 to 66 minutes, which fewer than one in ten reach."""
     found = quantum(a_lognormal(14.0, 20.0), switch_minutes)
@@ -39,12 +39,12 @@ def test_near_exponential_tasks_are_hardly_ever_stopped(switch_minutes, low, hig
     assert found.passed_share < 0.10
 
 
-@pytest.mark.parametrize(("switch_minutes", "minutes"), [(0.5, 12.0), (2.0, 17.0), (5.0, 26.0)])
+@pytest.mark.parametrize("switch_minutes, minutes", [(0.5, 12.0), (2.0, 17.0), (5.0, 26.0)])
 def test_a_heavier_tail_is_stopped_sooner(switch_minutes, minutes):
     assert quantum(a_lognormal(10.0, 20.0), switch_minutes).minutes == pytest.approx(minutes, rel=0.05)
 
 
-@pytest.mark.parametrize(("switch_minutes", "minutes"), [(1.0, 3.5), (5.0, 10.5)])
+@pytest.mark.parametrize("switch_minutes, minutes", [(1.0, 3.5), (5.0, 10.5)])
 def test_a_very_heavy_tail_is_stopped_early(switch_minutes, minutes):
     assert quantum(a_lognormal(5.0, 20.0), switch_minutes).minutes == pytest.approx(minutes, rel=0.05)
 
