@@ -125,7 +125,9 @@ class SliceSettings(_Piece):
     switch_share: Share | None = Field(
         None, description="Measured share of boundaries that switch; unset: not measured."
     )
-    reclaim_share: Share = Field(0.5, description="Share of an unused tail that others get to use.")
+    reclaim_share: Share | None = Field(
+        None, description="Measured share of an unused tail that others get to use; unset: not measured."
+    )
     least_minutes: Minutes = Field(5.0, description="No slice is shorter.")
     urgent_per_hour: float = Field(
         0.0, ge=0, description="Urgent arrivals an hour; 0 leaves urgent waits out of account."

@@ -44,7 +44,7 @@ def _group() -> None:
 
 
 @app.command("trace")
-def trace(  # noqa: PLR0913 - a command has as many parameters as it has options
+def trace(
     path: PathArgument,
     trace_format: FormatOption,
     *,

@@ -44,8 +44,8 @@ def show(
     del debug
     found = open_registry(load_settings(config)).load(_known(name), version)
     document = _document(found)
-    shown = table(f"{name} {version}", ("what", "value"), _facts(document))
-    render(output, document, lambda: [shown, *_reasons(found)])
+    shown: list[Table | str] = [table(f"{name} {version}", ("what", "value"), _facts(document))]
+    render(output, document, lambda: [*shown, *_reasons(found)])
 
 
 @app.command("promote")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from advisor.domain.units import utc
+from advisor.errors import Refused
 from serving.cli.output import Output
 
-__all__ = ["ConfigOption", "DebugOption", "HtmlOption", "OutputOption"]
+__all__ = ["AsOfOption", "ConfigOption", "DebugOption", "HtmlOption", "OutputOption", "moment_of"]
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the result is printed.")]
 ConfigOption = Annotated[
@@ -19,3 +22,21 @@ DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback o
 HtmlOption = Annotated[
     Path | None, typer.Option("--html", help="Also write the report as one page to this file.", show_default=False)
 ]
+AsOfOption = Annotated[
+    str | None,
+    typer.Option("--as-of", help="Moment to look from, as 2026-03-02T12:00:00Z; what came later is not used."),
+]
+
+
+def moment_of(text: str | None) -> datetime | None:
+    """The moment that ``--as-of`` names, None where it was not given.
+
+    Raises:
+        Refused: the text is no moment, or has no time zone.
+    """
+    if text is None:
+        return None
+    try:
+        return utc(datetime.fromisoformat(text), "--as-of")
+    except ValueError as error:
+        raise Refused("--as-of", text, "it is no moment", "Write 2026-03-02T12:00:00Z.") from error

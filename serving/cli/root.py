@@ -40,6 +40,7 @@ COMMANDS: dict[str, Entry] = {
     "models": Entry("serving.cli.models", "The model registry."),
     "evaluate": Entry("serving.cli.evaluate", "The measured quality on a trace or on the store."),
     "advise": Entry("serving.cli.advise", "One cycle, printed."),
+    "demo": Entry("serving.cli.demo", "The whole product in one command: learn from a trace, advise, serve."),
     "serve": Entry("serving.cli.serve", "API and dashboard."),
 }
 

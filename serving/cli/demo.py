@@ -1,0 +1,115 @@
+"""``gsa demo``: the whole product in one command, on a trace or on a labelled synthetic workload."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from advisor.clock import SystemClock
+from advisor.domain.ingest import JobBatch
+from advisor.errors import Refused
+from advisor.history.store import HistoryStore
+from advisor.settings import Settings, load_settings
+from advisor.telemetry.mapping import read_mapping
+from advisor.telemetry.synthetic import synthetic_workload
+from advisor.telemetry.traces import TraceFile, TraceFormat
+from serving.cli.advise import NodeGpusOption, advice_tables
+from serving.cli.options import ConfigOption, DebugOption
+from serving.cli.output import progress_bar
+from serving.cli.serve import HostOption, PortOption, at_address, serve_live
+from serving.cli.training import run_tables, train_on
+from serving.live import LiveAdvisor, LiveParts
+from serving.logs import set_up_logs
+from serving.wiring import ClusterChoice, open_history, open_registry
+
+__all__ = ["app"]
+
+app = typer.Typer(help="The whole product in one command: learn from a trace, advise, serve.")
+
+_SEED = 1
+_SPLIT = 0.7
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="Trace file; without one a labelled synthetic workload is made.", show_default=False),
+]
+FormatOption = Annotated[TraceFormat, typer.Option("--format", help="Layout of the trace.")]
+MappingOption = Annotated[
+    Path | None, typer.Option("--mapping", help="TOML file naming the columns; for --format table.", show_default=False)
+]
+
+
+@app.command()
+def demo(
+    data: DataOption = None,
+    trace_format: FormatOption = TraceFormat.TABLE,
+    mapping: MappingOption = None,
+    serve: Annotated[bool, typer.Option("--serve/--no-serve", help="Serve API and dashboard afterwards.")] = True,
+    host: HostOption = None,
+    port: PortOption = None,
+    node_gpus: NodeGpusOption = 8,
+    config: ConfigOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Ingest, train, print the advice, then serve it until interrupted.
+
+    Everything is kept in a folder of its own below the settings' home, one for each trace, so that a
+    synthetic workload never mixes with a real history.
+    """
+    del debug
+    set_up_logs()
+    settings = at_address(_home_for(load_settings(config), data, trace_format), host, port)
+    console = Console(highlight=False)
+    with open_history(settings) as store:
+        _ingest(store, data, trace_format, mapping)
+        run = train_on(settings, store, _SPLIT)
+        for part in run_tables(run):
+            console.print(part)
+        choice = ClusterChoice(node_gpus=node_gpus)
+        live = LiveAdvisor(
+            LiveParts(
+                settings=settings,
+                history=store,
+                registry=open_registry(settings),
+                clock=SystemClock(),
+                cluster=choice,
+            )
+        )
+        live.refresh()
+        for part in advice_tables(live.advice(), settings):
+            console.print(part)
+    if serve:
+        console.print(f"dashboard and API on http://{settings.server.host}:{settings.server.port}/ (stop with Ctrl-C)")
+        serve_live(settings, choice)
+
+
+def _home_for(settings: Settings, data: Path | None, trace_format: TraceFormat) -> Settings:
+    name = "synthetic"
+    if data is not None:
+        if not data.is_file():
+            raise Refused("--data", str(data), "there is no such file", "Check the path.")
+        name = f"{trace_format}-{hashlib.sha256(str(data.resolve()).encode()).hexdigest()[:8]}"
+    storage = settings.storage.model_copy(update={"home": settings.storage.home / "demo" / name})
+    return settings.model_copy(update={"storage": storage})
+
+
+def _ingest(store: HistoryStore, data: Path | None, trace_format: TraceFormat, mapping: Path | None) -> None:
+    now = datetime.now(UTC)
+    with progress_bar("ingest") as step:
+        store.append(_batch(data, trace_format, mapping, now, store), now, step)
+
+
+def _batch(
+    data: Path | None, trace_format: TraceFormat, mapping: Path | None, now: datetime, store: HistoryStore
+) -> JobBatch:
+    if data is not None:
+        columns = None if mapping is None else read_mapping(mapping)
+        return TraceFile(data, trace_format, columns).read(None, now)
+    # Made once: a second run goes on with the workload of the first.
+    end = store.watermark("synthetic") or now.replace(minute=0, second=0, microsecond=0)
+    return synthetic_workload(_SEED, end)

@@ -1,0 +1,146 @@
+"""``gsa evaluate``: the measured quality, on a trace or on the store, under a stated protocol."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from advisor.telemetry.series import read_series
+from rich.table import Table
+
+from advisor.domain.jobs import Job
+from advisor.domain.reports import DemandReport
+from advisor.errors import Refused
+from advisor.history.store import HistoryStore
+from advisor.settings import Settings, load_settings
+from advisor.telemetry.mapping import read_mapping
+from advisor.telemetry.traces import TraceFile, TraceFormat
+from serving.cli.options import ConfigOption, DebugOption, OutputOption
+from serving.cli.output import Output, progress_bar, render, table
+from serving.cli.training import backtest_settings, duration_tables, stages
+from serving.logs import set_up_logs
+from training.backtest import evaluate_durations
+from training.demand_backtest import evaluate_demand
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="The measured quality on a trace or on the store.")
+
+TraceOption = Annotated[
+    Path | None, typer.Option("--trace", help="Trace file; without one, the store.", show_default=False)
+]
+FormatOption = Annotated[TraceFormat | None, typer.Option("--format", help="Layout of the trace.", show_default=False)]
+MappingOption = Annotated[
+    Path | None, typer.Option("--mapping", help="TOML file naming the columns; for --format table.", show_default=False)
+]
+SplitOption = Annotated[
+    float, typer.Option("--split", min=0.05, max=0.95, help="Share of the jobs, in time, before the held-out part.")
+]
+
+
+@app.callback()
+def _group() -> None:
+    """The measured quality on a trace or on the store."""
+
+
+@app.command("durations")
+def durations(
+    trace: TraceOption = None,
+    trace_format: FormatOption = None,
+    mapping: MappingOption = None,
+    split: SplitOption = 0.7,
+    output: OutputOption = Output.TABLE,
+    config: ConfigOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Replay the held-out part: questions in order of submission, answers in order of completion."""
+    del debug
+    set_up_logs()
+    settings = load_settings(config)
+    jobs = _stored(settings) if trace is None else _of_trace(trace, trace_format, mapping)
+    with stages("evaluate") as progress:
+        report = evaluate_durations(jobs, backtest_settings(settings, split), progress)
+    render(output, report.to_json(), lambda: duration_tables(report))
+
+
+@app.command("demand")
+def demand(
+    series: Annotated[list[Path], typer.Option("--series", help="Demand series (CSV); may be repeated.")],
+    mapping: Annotated[
+        list[Path], typer.Option("--mapping", help="Its mapping (TOML); one for each series, or one for all.")
+    ],
+    horizons: Annotated[str, typer.Option("--horizons", help="Minutes ahead, with commas.")] = "10,30,60",
+    output: OutputOption = Output.TABLE,
+    config: ConfigOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Losses, coverage and skill of the demand forecast on the last 30 % in time, beside the baselines."""
+    del debug, config
+    set_up_logs()
+    pairs = zip(series, _one_each(mapping, len(series)), strict=True)
+    known = [one for path, its in pairs for one in read_series(path, its)]
+    with progress_bar("evaluate") as step:
+        report = evaluate_demand(known, _minutes(horizons), progress=step)
+    render(output, report.to_json(), lambda: _demand_tables(report))
+
+
+def _stored(settings: Settings) -> list[Job]:
+    with HistoryStore.open(settings.storage.history) as store:
+        last = store.last_event()
+        if last is None:
+            raise Refused("history", 0, "an evaluation needs jobs", "Ingest some (gsa ingest), or name a --trace.")
+        return store.jobs(last)
+
+
+def _of_trace(path: Path, trace_format: TraceFormat | None, mapping: Path | None) -> list[Job]:
+    if trace_format is None:
+        known = ", ".join(TraceFormat)
+        raise Refused("--format", None, f"a trace has one of the formats {known}", "Name it with --format.")
+    columns = None if mapping is None else read_mapping(mapping)
+    with progress_bar("read") as step:
+        batch = TraceFile(path, trace_format, columns, progress=step).read(None, datetime.now(UTC))
+    return list(batch.jobs)
+
+
+def _one_each(mapping: list[Path], series: int) -> list[Path]:
+    if len(mapping) == 1:
+        return mapping * series
+    if len(mapping) != series:
+        raise Refused("--mapping", len(mapping), f"{series} series need as many, or one for all", "Repeat --mapping.")
+    return mapping
+
+
+def _minutes(text: str) -> tuple[int, ...]:
+    try:
+        found = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError as error:
+        raise Refused("--horizons", text, "horizons are whole minutes with commas", "Write 10,30,60.") from error
+    if found[0] < 1:
+        raise Refused("--horizons", text, "a horizon is at least one minute ahead", "Write 10,30,60.")
+    return found
+
+
+_LEVELS = ("0.8", "0.9", "0.95", "0.99")
+_COLUMNS = ("pool, minutes", "n", "skill", "served", *(f"q{level[2:]} vs constant" for level in _LEVELS), "MAE vs last")
+
+
+def _demand_tables(report: DemandReport) -> list[Table | str]:
+    rows = []
+    for pool, horizons in report.pools.items():
+        for minutes, scores in horizons.items():
+            model, constant = scores.pinball["model"], scores.pinball.get("constant", {})
+            gains = [_relative(model.get(level), constant.get(level)) for level in _LEVELS]
+            mae = _relative(scores.mae.get("model"), scores.mae.get("persistence"))
+            rows.append((f"{pool}, {minutes}", scores.n, scores.skill, scores.served, *gains, mae))
+    protocol = report.protocol
+    return [
+        table("demand: model against baselines on the held-out part", _COLUMNS, rows),
+        f"{protocol.rows:,} samples, split at {protocol.split_time}, {protocol.refits} fits",
+        *(f"- assumed: {assumption}" for assumption in protocol.assumed),
+    ]
+
+
+def _relative(ours: float | None, theirs: float | None) -> str | None:
+    return None if ours is None or not theirs else f"{100 * (ours / theirs - 1):+.1f} %"

@@ -1,0 +1,97 @@
+"""``gsa serve``: the API and the dashboard, with the advice cycle running beside them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import typer
+import uvicorn
+from fastapi import FastAPI
+
+from advisor.clock import SystemClock
+from advisor.errors import Refused
+from advisor.settings import Settings, load_settings
+from serving.app import create_app
+from serving.bind import check_bind, server_config
+from serving.cli.advise import ClusterOption, FileOption, NodeGpusOption
+from serving.cli.options import AsOfOption, ConfigOption, DebugOption, moment_of
+from serving.controller import ControllerLoop
+from serving.live import LiveAdvisor, LiveParts
+from serving.logs import set_up_logs
+from serving.wiring import ClusterChoice, ClusterKind, open_history, open_registry
+
+__all__ = ["HostOption", "PortOption", "app", "at_address", "serve_live"]
+
+app = typer.Typer(help="API and dashboard.")
+
+HostOption = Annotated[
+    str | None, typer.Option("--host", help="Address to listen on; only loopback is allowed.", show_default=False)
+]
+PortOption = Annotated[
+    int | None, typer.Option("--port", min=1, max=65535, help="TCP port; 8080 by default.", show_default=False)
+]
+
+
+@app.command()
+def serve(
+    host: HostOption = None,
+    port: PortOption = None,
+    cluster: ClusterOption = ClusterKind.MEMORY,
+    cluster_file: FileOption = None,
+    node_gpus: NodeGpusOption = 8,
+    as_of: AsOfOption = None,
+    config: ConfigOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Serve predictions, advice and the dashboard until interrupted."""
+    del debug
+    choice = ClusterChoice(kind=cluster, file=cluster_file, node_gpus=node_gpus)
+    serve_live(at_address(load_settings(config), host, port), choice, as_of)
+
+
+def at_address(settings: Settings, host: str | None, port: int | None) -> Settings:
+    """The settings with another address, where one is given."""
+    server = settings.server
+    update = {"host": host or server.host, "port": port or server.port}
+    return settings.model_copy(update={"server": server.model_copy(update=update)})
+
+
+def serve_live(settings: Settings, choice: ClusterChoice, as_of: str | None = None) -> None:
+    """Listen until interrupted; the first cycle runs while the server already answers that it is not ready.
+
+    Raises:
+        Refused: the address is not loopback, or the port is taken.
+    """
+    set_up_logs()
+    check_bind(settings.server.host)
+    history = open_history(settings)
+    live = LiveAdvisor(
+        LiveParts(
+            settings=settings,
+            history=history,
+            registry=open_registry(settings),
+            clock=SystemClock(),
+            cluster=choice,
+            as_of=moment_of(as_of),
+        )
+    )
+    loop = ControllerLoop(live.refresh)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        loop.start()
+        yield
+        loop.stop()
+        history.close()
+
+    stale = settings.guards.stale_after_minutes
+    made = create_app(live, live, settings.server, stale_after_minutes=stale, lifespan=lifespan)
+    server = uvicorn.Server(server_config(made, settings.server.host, settings.server.port))
+    try:
+        server.run()
+    except SystemExit as error:
+        # How uvicorn says that it could not bind.
+        address = f"{settings.server.host}:{settings.server.port}"
+        raise Refused("--port", address, "it cannot be listened on; is it taken?", "Choose another port.") from error

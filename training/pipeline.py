@@ -1,0 +1,191 @@
+"""The training job: snapshot, evaluate, fit, register, promote. Killed at any step it leaves no half model.
+
+Training reads nothing but the snapshot it has just written, so that what a model was made from can
+always be read again.
+"""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import lightgbm
+import numpy as np
+
+from advisor.domain.jobs import Job
+from advisor.domain.reports import DurationReport, PromotionDecision
+from advisor.errors import Refused
+from advisor.features.demand import SeriesGrid, series_by_pool
+from advisor.forecast.demand_gate import MODEL
+from advisor.forecast.demand_model import DemandModel
+from advisor.forecast.duration_model import DurationModel
+from advisor.forecast.registry import DEMAND, DURATIONS, ModelCard, ModelRegistry
+from advisor.history.snapshot import Snapshot, read_snapshot, write_snapshot
+from training.backtest import BacktestSettings, evaluate_durations
+from training.demand import DemandFitSettings, fit_demand
+from training.duration import fit_durations
+from training.quality import beats_baseline
+
+__all__ = ["ModelRun", "TrainingJob", "TrainingPlan", "TrainingRun", "demand_decision"]
+
+Progress = Callable[[str, int, int], None]
+
+_RIVALS = ("median_of_5", "champion")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPlan:
+    """What to fit and how to measure it.
+
+    ``snapshots`` is the folder of the immutable inputs. Demand is sampled every ``demand_grid_minutes``,
+    counted in nodes of ``node_gpus``, its calendar read in ``zone``.
+    """
+
+    snapshots: Path
+    durations: BacktestSettings
+    demand: DemandFitSettings
+    demand_grid_minutes: int = 5
+    node_gpus: int = 8
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRun:
+    """What came of one model: the version registered (None: nothing could be fitted) and the gate's decision."""
+
+    name: str
+    version: str | None
+    decision: PromotionDecision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRun:
+    """What came of one training job."""
+
+    snapshot: Snapshot
+    until: datetime
+    runs: tuple[ModelRun, ...]
+    durations: DurationReport | None
+    demand: DemandModel | None
+
+    @property
+    def refused(self) -> bool:
+        """Whether a duration model was fitted and the gate would not let it be served."""
+        return any(r.name == DURATIONS and r.version is not None and not r.decision.promoted for r in self.runs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingJob:
+    """One run of training on the jobs known at ``now``, into ``registry``."""
+
+    registry: ModelRegistry
+    plan: TrainingPlan
+    now: datetime
+    synthetic: bool = False
+    progress: Progress | None = None
+
+    def run(self, jobs: Sequence[Job]) -> TrainingRun:
+        """Snapshot ``jobs``, then evaluate, fit, register and, where the gate allows it, promote each model.
+
+        Raises:
+            Refused: there is no job to learn from.
+            Transient: snapshot folder or registry cannot be written.
+        """
+        if not jobs:
+            raise Refused("history", 0, "training needs jobs", "Ingest a history first: gsa ingest trace ...")
+        snapshot = write_snapshot(jobs, self.plan.snapshots)
+        known = read_snapshot(snapshot.path)
+        duration_run, duration_report = self._durations(known, snapshot)
+        demand_run, demand_report = self._demand(known, snapshot)
+        return TrainingRun(
+            snapshot=snapshot,
+            until=self.now,
+            runs=(duration_run, demand_run),
+            durations=duration_report,
+            demand=demand_report,
+        )
+
+    def _durations(self, jobs: Sequence[Job], snapshot: Snapshot) -> tuple[ModelRun, DurationReport | None]:
+        if len(jobs) < 2:
+            return _nothing(DURATIONS, f"{len(jobs)} job is no history to evaluate on"), None
+        report = evaluate_durations(jobs, self.plan.durations, self.progress, self._champion_durations())
+        decision = beats_baseline(report, None, rivals=_RIVALS)
+        model = fit_durations(jobs, self.now, self.plan.durations.fit, self.progress)
+        if model is None:
+            return _nothing(DURATIONS, "too few jobs have ended to fit a model: the baseline is served"), report
+        card = self._card(DURATIONS, snapshot, decision, self.plan.durations.fit.seed)
+        return self._registered(model.save, card, decision), report
+
+    def _demand(self, jobs: Sequence[Job], snapshot: Snapshot) -> tuple[ModelRun, DemandModel | None]:
+        plan = self.plan
+        first = min(job.submit for job in jobs)
+        grid = SeriesGrid(
+            start=first,
+            end=self.now,
+            step_minutes=plan.demand_grid_minutes,
+            node_gpus=plan.node_gpus,
+            zone=plan.zone,
+        )
+        series = list(series_by_pool(jobs, grid, self.now).values())
+        if self.progress is not None:
+            self.progress("demand", 0, 1)
+        model = fit_demand(series, self.now, plan.demand)
+        decision = demand_decision(model)
+        card = self._card(DEMAND, snapshot, decision, plan.demand.seed)
+        return self._registered(model.save, card, decision), model
+
+    def _champion_durations(self) -> DurationModel | None:
+        champion = self.registry.champion(DURATIONS)
+        if champion is None:
+            return None
+        try:
+            return DurationModel.load(champion.folder)
+        except Refused:
+            # An artefact of another version of the program cannot compete, and must not stop its successor.
+            return None
+
+    def _card(self, name: str, snapshot: Snapshot, decision: PromotionDecision, seed: int) -> ModelCard:
+        return ModelCard(
+            name=name,
+            made_at=self.now,
+            data_digest=snapshot.digest,
+            rows=snapshot.rows,
+            fitted_until=self.now,
+            seed=seed,
+            versions={"lightgbm": lightgbm.__version__, "numpy": np.__version__, "python": platform.python_version()},
+            measures=decision.measures,
+            reasons=decision.reasons,
+            synthetic=self.synthetic,
+        )
+
+    def _registered(self, save: Callable[[Path], None], card: ModelCard, decision: PromotionDecision) -> ModelRun:
+        with tempfile.TemporaryDirectory(prefix="gsa-model-") as scratch:
+            folder = Path(scratch) / card.name
+            save(folder)
+            version = self.registry.register(folder, card)
+        if decision.promoted:
+            self.registry.promote(card.name, version)
+        return ModelRun(name=card.name, version=version, decision=replace(decision, version=version))
+
+
+def demand_decision(model: DemandModel) -> PromotionDecision:
+    """Whether a demand model is worth serving: it has earned the right for some pool at some horizon.
+
+    Each pool and horizon is gated by itself when it is served; ``measures`` hold every skill by
+    ``<pool>.<minutes>``.
+    """
+    verdicts = {f"{pool}.{h}": one.verdict for pool, rec in model.pools.items() for h, one in rec.horizons.items()}
+    served = [name for name, verdict in verdicts.items() if verdict.served == MODEL]
+    measures = {f"skill.{name}": v.skill for name, v in verdicts.items() if v.skill is not None}
+    reasons = [f"the model is served for {len(served)} of {len(verdicts)} pools and horizons (pool.minutes)"]
+    reasons += [f"{name}: {v.served} is served, {v.reason}" for name, v in verdicts.items() if v.reason is not None]
+    return PromotionDecision(promoted=bool(served), version=None, reasons=tuple(reasons), measures=measures)
+
+
+def _nothing(name: str, reason: str) -> ModelRun:
+    decision = PromotionDecision(promoted=False, version=None, reasons=(reason,), measures={})
+    return ModelRun(name=name, version=None, decision=decision)
