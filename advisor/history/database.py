@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from alembic import command
@@ -27,6 +28,8 @@ _WRITES = "gsa_writes"
 _BUSY_SECONDS = 30.0
 # Any number does, as long as every program of this project takes the same one.
 _WRITER_LOCK = 7_305_310_152_013
+# Alembic keeps the migration it runs in one place of the process.
+_MIGRATING = Lock()
 _JSON = partial(json.dumps, allow_nan=False, ensure_ascii=False)
 _EXAMPLE = "Give for instance sqlite:////var/lib/gsa/history.db or postgresql+psycopg://user@host/database."
 
@@ -88,7 +91,7 @@ class Database:
             if _revisions(connection) == newest:
                 return
         try:
-            with self.writing() as connection:
+            with _MIGRATING, self.writing() as connection:
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
         except CommandError as error:
@@ -155,8 +158,6 @@ def _make_folder(url: URL) -> None:
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own connection type
-    # The driver must not begin transactions by itself, or tables would be made outside of them.
-    connection.isolation_level = None
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
 

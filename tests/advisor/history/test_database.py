@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -40,6 +41,16 @@ def test_a_store_on_file_keeps_what_it_was_given(tmp_path):
         store.append(JobBatch(source="test", jobs=(a_job("a"),)), LATER)
     with HistoryStore.open(url) as store:
         assert store.jobs(LATER) == [a_job("a")]
+
+
+def test_many_may_open_a_new_store_at_once(tmp_path):
+    url = f"sqlite:///{tmp_path}/history.db"
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(HistoryStore.open, [url] * 4))
+    stores[0].append(JobBatch(source="test", jobs=(a_job("a"),)), LATER)
+    assert [store.jobs(LATER) for store in stores] == [[a_job("a")]] * 4
+    for store in stores:
+        store.close()
 
 
 def test_a_reader_does_not_wait_for_the_writer(tmp_path):

@@ -115,7 +115,8 @@ def test_jobs_since_keeps_whatever_was_still_there(store):
         a_job("new", submit=since + MINUTE),
         a_job("runs", seconds=None),
         a_job("waits", seconds=None, start=None),
-        a_job("lost", seconds=None, outcome=Outcome.CENSORED, last_seen=since + MINUTE),
+        a_job("left", seconds=3600.0),
+        a_job("lost", seconds=None, outcome=Outcome.CENSORED, last_seen=since),
     )
     lost_before = a_job("lost before", seconds=None, outcome=Outcome.CENSORED, last_seen=NOON + MINUTE)
     store.append(a_batch(gone, lost_before, *kept), LATER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -50,6 +51,14 @@ def test_a_workload_that_ends_later_goes_on_from_the_same_jobs():
     shared = [job.as_of(NOON) for job in later.jobs if job.submit <= NOON]
     overlap = [job for job in BATCH.jobs if job.submit >= NOON - timedelta(days=21) + timedelta(hours=30)]
     assert shared == overlap
+
+
+def test_no_two_days_are_alike():
+    by_day: dict[object, set[object]] = {}
+    for job in BATCH.jobs:
+        by_day.setdefault(job.submit.date(), set()).add((job.submit.time(), job.user))
+    days = list(by_day.values())
+    assert all(len(one & other) < 0.1 * len(one) for one, other in pairwise(days))
 
 
 def test_nights_and_weekends_are_quieter():
