@@ -118,7 +118,9 @@ def _slice_terms(pool: NodePool, snapshot: ClusterSnapshot, terms: AdviceTerms, 
     gpus = sum(node.gpus for node in ready)
     load = terms.slices.load
     if load is None and gpus:
-        load = min(1.0, sum(snapshot.used_gpus(node.name) for node in ready) / gpus)
+        names = {node.name for node in ready}
+        used = sum(work.gpus for work in snapshot.workloads if work.node in names and not work.placeholder)
+        load = min(1.0, used / gpus)
     return replace(
         terms.slices,
         load=load,

@@ -30,7 +30,10 @@ def _needs(fit: PoolFit) -> tuple[Need, ...]:
 
 @dataclass(slots=True)
 class AllocationSession:
-    """Serves requests one by one; every answer takes what it grants or promises out of the pools."""
+    """Serves requests one by one; every answer takes what it grants or promises out of the pools.
+
+    No batch is opened in a gap, since its later members would run into the gang.
+    """
 
     snapshot: ClusterSnapshot
     outlook: Outlook
@@ -103,7 +106,10 @@ class AllocationSession:
         reason = (
             f"{where}: of the nodes with room the one kept up least longer ({shown_extension(key)}), then the fullest"
         )
-        return self._granted(task, fleet, shares, reason)
+        granted = self._granted(task, fleet, shares, reason)
+        if granted.slice_count == 1 and task.request.gpus <= 1:
+            self.book.open(task, fleet, granted.slices)
+        return granted
 
     def _fill_gap(self, task: Task, fits: Fits) -> Allocation | None:
         """Shares that a waiting gang cannot use yet."""
@@ -126,8 +132,6 @@ class AllocationSession:
         )
         if granted < count:
             text += f"; the first {granted} now, the rest by renewal"
-        if count == 1 and task.request.gpus <= 1:
-            self.book.open(task, fleet, slices)
         return Allocation(
             request_id=task.request.id,
             decision=Decision.PLACED,

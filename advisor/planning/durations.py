@@ -19,6 +19,7 @@ __all__ = [
     "PoolDurations",
     "mean_and_deviation",
     "surviving_boundaries",
+    "surviving_boundaries_of",
 ]
 
 Floats = NDArray[np.float64]
@@ -123,14 +124,33 @@ def surviving_boundaries(distribution: DurationDistribution, minutes: Floats, gr
     consecutive n is a difference of log-gamma functions, so a task of a week costs no more to sum
     than one of an hour.
     """
+    rows: Floats = _boundary_sums(distribution.log_edges, distribution.cdf[None, :], minutes, grace_minutes)[0]
+    return rows
+
+
+def surviving_boundaries_of(
+    parts: Sequence[DurationDistribution], minutes: Floats, grace_minutes: float = 0.0
+) -> Floats:
+    """The same for many distributions, [part, length]; those on a common grid are summed together."""
+    by_grid: dict[bytes, list[int]] = {}
+    for i, part in enumerate(parts):
+        by_grid.setdefault(part.log_edges.tobytes(), []).append(i)
+    total = np.empty((len(parts), len(minutes)))
+    for members in by_grid.values():
+        cdfs = np.array([parts[i].cdf for i in members])
+        total[members] = _boundary_sums(parts[members[0]].log_edges, cdfs, minutes, grace_minutes)
+    return total
+
+
+def _boundary_sums(edges: Floats, cdfs: Floats, minutes: Floats, grace_minutes: float) -> Floats:
+    """Boundary sums [part, length] of distributions [part, edge] on one grid."""
     length = np.asarray(minutes, dtype=np.float64)[:, None] * 60.0
     offset = grace_minutes * 60.0 / length
-    edges, cdf = distribution.log_edges, distribution.cdf
     # Boundaries at or before each edge; the hair keeps one that falls on an edge on its near side.
     reached = np.maximum(np.floor(np.exp(edges)[None, :] / length - offset + 1e-9), 0.0)
-    slopes = np.diff(cdf) / np.diff(edges)
     counts = np.diff(reached, axis=1)
     log_sums = counts * np.log(length) + np.diff(gammaln(reached + 1.0 + offset), axis=1)
-    inside = counts * (1.0 - cdf[:-1] + slopes * edges[:-1]) - slopes * log_sums
-    total: Floats = reached[:, 0] + inside.sum(axis=1)
-    return np.maximum(total, 0.0)
+    slopes = np.diff(cdfs, axis=1) / np.diff(edges)
+    inside = (1.0 - cdfs[:, :-1] + slopes * edges[:-1]) @ counts.T - slopes @ log_sums.T
+    total: Floats = np.maximum(reached[:, 0] + inside, 0.0)
+    return total

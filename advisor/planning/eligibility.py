@@ -33,25 +33,29 @@ class PoolFit:
 
 @dataclass(frozen=True, slots=True)
 class PoolSize:
-    """The most GPUs one node of a pool may have and the most the pool may, counting what stands already."""
+    """The most GPUs one node of a pool may have and the most the pool may, counting what stands; and its GPU kinds."""
 
     node_gpus: int
     gpus: int
+    kinds: frozenset[str]
 
 
 def ceiling_of(pool: NodePool, snapshot: ClusterSnapshot, terms: AllocationTerms) -> PoolSize:
     """How large ``pool`` may become: its limit or its replicas where it may grow, else what stands."""
-    standing = [node.gpus for node in snapshot.nodes if node.pool == pool.name and not node.cordoned]
-    largest = max(standing, default=0)
-    if pool.replicas is not None:
-        return PoolSize(max(largest, pool.largest_node_gpus), max(sum(standing), pool.replicas * pool.node_gpus[-1]))
-    if not terms.elastic:
-        return PoolSize(largest, sum(standing))
-    limit = gpu_limit_of(pool)
-    return PoolSize(
-        max(largest, pool.largest_node_gpus),
-        max(sum(standing), terms.most_gpus_unlimited if limit is None else limit),
+    nodes = [node for node in snapshot.nodes_of(pool.name) if not node.cordoned]
+    standing = sum(node.gpus for node in nodes)
+    largest = max((node.gpus for node in nodes), default=0)
+    kinds = frozenset(
+        {node.gpu_kind for node in nodes if node.gpu_kind} | ({pool.gpu_kind} if pool.gpu_kind else set())
     )
+    if pool.replicas is not None:
+        largest = max(largest, pool.largest_node_gpus)
+        return PoolSize(largest, max(standing, pool.replicas * pool.largest_node_gpus), kinds)
+    if not terms.elastic:
+        return PoolSize(largest, standing, kinds)
+    limit = gpu_limit_of(pool)
+    most = max(standing, terms.most_gpus_unlimited if limit is None else limit)
+    return PoolSize(max(largest, pool.largest_node_gpus), most, kinds)
 
 
 def shares_of(gpus: float, replicas: int) -> int | None:
@@ -78,7 +82,7 @@ def eligible_pools(
             than any pool may ever have, or a deadline that cannot be met even by starting now.
     """
     _refuse_passed_deadline(request, terms, now)
-    pools = _of_kind(request, _named(request, snapshot.pools), snapshot)
+    pools = _of_kind(request, _named(request, snapshot.pools), sizes)
     fits = [fit for pool in pools if (fit := _fit(request, pool, sizes[pool.name])) is not None]
     if not fits:
         divides = request.gpus >= 1 or any(shares_of(request.gpus, pool.sharing_factor) for pool in pools)
@@ -111,21 +115,15 @@ def _named(request: SliceRequest, pools: tuple[NodePool, ...]) -> tuple[NodePool
     return named
 
 
-def _of_kind(request: SliceRequest, pools: tuple[NodePool, ...], snapshot: ClusterSnapshot) -> tuple[NodePool, ...]:
+def _of_kind(request: SliceRequest, pools: tuple[NodePool, ...], sizes: dict[str, PoolSize]) -> tuple[NodePool, ...]:
     if request.gpu_kind is None:
         return pools
-    kinds = {pool.name: _kinds(pool, snapshot) for pool in pools}
-    right = tuple(pool for pool in pools if request.gpu_kind in kinds[pool.name])
+    right = tuple(pool for pool in pools if request.gpu_kind in sizes[pool.name].kinds)
     if not right:
-        known = ", ".join(sorted(set().union(*kinds.values()))) or "not stated by any pool"
+        known = ", ".join(sorted(set().union(*(sizes[pool.name].kinds for pool in pools)))) or "not stated by any pool"
         where = "" if request.pool is None else f" in pool {request.pool}"
         raise Refused("gpu_kind", request.gpu_kind, f"GPU kinds{where} are {known}", "Use one of them or leave it out.")
     return right
-
-
-def _kinds(pool: NodePool, snapshot: ClusterSnapshot) -> set[str]:
-    found = {node.gpu_kind for node in snapshot.nodes if node.pool == pool.name} | {pool.gpu_kind}
-    return {kind for kind in found if kind is not None}
 
 
 def _fit(request: SliceRequest, pool: NodePool, size: PoolSize) -> PoolFit | None:

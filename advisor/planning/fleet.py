@@ -107,22 +107,32 @@ class Fleet:
         return tuple(GpuShare(self.names[row], gpu, share, self.replicas) for gpu, share in picked)
 
     def occupy(self, row: int, workload: Workload, outlook: Outlook) -> None:
-        """Put a running workload on its node; more than fits (stale readings) fills the node and no more."""
+        """Put a running workload on its node: on whole GPUs if there are, else on any idle shares there are.
+
+        Which GPUs it really holds is not seen, and readings may be stale; what counts is that none of
+        its shares is taken for idle.
+        """
         known = outlook.remaining.get(workload.id)
         until = np.inf if known is None else known.quantile(outlook.terms.duration_level)
-        shares = min(max(1, round(workload.gpus * self.replicas)), int(self.sizes[row]) * self.replicas)
-        whole, rest = divmod(shares, self.replicas)
-        whole = min(whole, int((self._gpu_free[row] <= 0.0).sum()))
-        if whole:
-            self.take(row, Need(gpus=whole), 0.0, until)
+        whole, rest = divmod(max(1, round(workload.gpus * self.replicas)), self.replicas)
+        free = int((self._gpu_free[row] <= 0.0).sum())
+        scattered = max(0, whole - free) * self.replicas
+        if min(whole, free):
+            self.take(row, Need(gpus=min(whole, free)), 0.0, until)
         if rest and self._share_free[row, rest] <= 0.0:
             self.take(row, Need(shares=rest), 0.0, until)
+        else:
+            scattered += rest
+        if scattered:
+            gpus, shares = np.nonzero(self.free_at[row] <= 0.0)
+            self.free_at[row, gpus[:scattered], shares[:scattered]] = until
+            self._refresh(row)
         self.ended[row] *= _ended(workload, known, outlook.now)
 
     def hold(self, row: int, shares: Sequence[GpuShare], until: float) -> None:
-        """Move the time at which shares that are already held become free."""
+        """Move on the time at which shares that are already held become free; never back."""
         for share in shares:
-            self.free_at[row, share.gpu, share.share] = until
+            self.free_at[row, share.gpu, share.share] = max(until, self.free_at[row, share.gpu, share.share])
         self._refresh(row)
 
     def row_of(self, node: str) -> int:

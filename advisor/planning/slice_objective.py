@@ -27,7 +27,7 @@ from scipy.optimize import brentq
 
 from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.units import positive
-from advisor.planning.durations import PoolDurations, surviving_boundaries
+from advisor.planning.durations import PoolDurations, surviving_boundaries, surviving_boundaries_of
 from advisor.planning.slice_terms import SliceTerms
 
 __all__ = [
@@ -122,12 +122,14 @@ def cost_table(durations: PoolDurations, minutes: tuple[float, ...], terms: Slic
     """
     lengths = np.array([positive(value, "slice length", "minutes") for value in minutes], dtype=np.float64)
     weights = np.array(durations.weights)[:, None]
-    switches = np.array([surviving_boundaries(part, lengths, terms.grace_minutes) for part in durations.parts])
-    tails = np.array([unused_tail(part, lengths) for part in durations.parts])
-    useful = np.array([part.mean / 60.0 for part in durations.parts]) * weights[:, 0]
+    means = np.array([part.mean / 60.0 for part in durations.parts])[:, None]
+    every = surviving_boundaries_of(durations.parts, lengths)
+    met = surviving_boundaries_of(durations.parts, lengths, terms.grace_minutes) if terms.grace_minutes else every
+    tails = np.maximum(lengths * (1.0 + every) - means, 0.0)
+    useful = (means * weights)[:, 0]
     return CostTable(
         minutes=lengths,
-        switching=terms.switching * weights * switches,
+        switching=terms.switching * weights * met,
         tails=terms.tail_share * weights * tails,
         urgent=terms.urgency * np.outer(useful, lengths),
         useful=useful,

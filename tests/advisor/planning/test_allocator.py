@@ -395,6 +395,15 @@ def test_tiny_tasks_do_not_wait_for_each_other_while_gpus_are_idle_unless_asked(
     assert len({one.slices for one in together.values()}) == 1
 
 
+def test_a_batch_takes_no_task_that_would_end_too_late_in_it():
+    """Behind four minutes of another a task of four ends at 8, after its deadline at 6."""
+    cluster = a_cluster(nodes=(a_node(gpus=1),))
+    pressed = a_slice_request("pressed", minutes=4.1, deadline=at(6.0))
+    made = decide(cluster, a_slice_request("first", minutes=4.0), pressed)
+    assert made["pressed"].decision is Decision.REFUSED
+    assert made["pressed"].reasons[0].startswith("deadline: ")
+
+
 def test_a_batch_takes_only_tasks_of_its_size():
     cluster = a_cluster(a_node_pool(sharing_factor=2), nodes=(a_node(gpus=1),))
     made = decide(
@@ -478,3 +487,27 @@ def test_no_requests_give_no_answers():
 def test_allocation_terms_that_make_no_sense_are_refused_by_name(field, value):
     with pytest.raises(Refused, match=field):
         AllocationTerms(**{field: value})
+
+
+def test_a_task_in_a_gangs_gap_shares_its_slice_with_nobody():
+    """The gang may start in 30 min; a second tiny task behind the first would still be right, a tenth not."""
+    cluster = a_cluster(nodes=(a_node(gpus=2),), workloads=(a_workload("a"),))
+    made = decide(
+        cluster,
+        a_slice_request("gang", gpus=2.0, minutes=60.0, urgent=True),
+        *(a_slice_request(f"tiny-{i}", minutes=4.0 + i / 10) for i in range(3)),
+        remaining={"a": minutes_left(6)},
+    )
+    assert soon(made["gang"].deferred_until, 6.0)
+    assert [made[f"tiny-{i}"].decision for i in range(3)] == [Decision.PLACED, Decision.DEFERRED, Decision.DEFERRED]
+    assert soon(made["tiny-1"].deferred_until, 66.0)
+
+
+def test_scattered_work_leaves_no_share_looking_idle():
+    """0.75 on either GPU and 0.5 more cannot lie so, yet all of it is in use."""
+    cluster = a_cluster(
+        a_node_pool(sharing_factor=4),
+        nodes=(a_node(gpus=2),),
+        workloads=tuple(a_workload(f"w{i}", gpus=gpus) for i, gpus in enumerate((0.75, 0.75, 0.5))),
+    )
+    assert decide(cluster, a_slice_request(gpus=0.25))["task-1"].decision is Decision.DEFERRED
