@@ -96,10 +96,11 @@ def last_applied(connection: Connection, pool: str, field: str, as_of: datetime 
 
 def write_advice(connection: Connection, time: datetime, document: Mapping[str, Any]) -> None:
     """See :meth:`advisor.history.store.HistoryStore.record_advice`."""
-    latest = latest_advice(connection, time)
-    if latest is not None and latest.time == utc(time, "time") and latest.document == dict(document):
+    moment = utc(time, "time")
+    latest = latest_advice(connection, moment)
+    if latest is not None and latest.time == moment and latest.document == dict(document):
         return
-    connection.execute(insert(ADVICE).values(time_us=to_microseconds(utc(time, "time")), document=dict(document)))
+    connection.execute(insert(ADVICE).values(time_us=to_microseconds(moment), document=dict(document)))
 
 
 def latest_advice(connection: Connection, as_of: datetime | None) -> StoredAdvice | None:

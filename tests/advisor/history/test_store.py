@@ -165,6 +165,12 @@ def test_last_event_looks_at_every_kind_of_event_up_to_the_time_asked(store):
     assert store.last_event(NOON - MINUTE) is None
 
 
+def test_last_submit_is_the_newest_submission_whatever_ran_on(store):
+    assert store.last_submit() is None
+    store.append(a_batch(a_job("a", seconds=9000.0), a_job("b", submit=NOON + MINUTE, seconds=5.0)), LATER)
+    assert store.last_submit() == NOON + MINUTE
+
+
 def test_the_watermark_of_a_source_only_rises(store):
     assert store.watermark("test") is None
     store.append(a_batch(watermark=NOON), LATER)
