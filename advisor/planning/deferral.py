@@ -88,10 +88,9 @@ def promise(fleet: Fleet, parts: tuple[Need, ...], kind: str | None, latency: fl
     room for all of their GPUs, unless a release is expected sooner and ``wait`` says to wait for it;
     else it is the earliest time at which enough running work is expected to have ended.
     """
-    released, without = _pick(fleet, parts, kind, None, math.inf)
+    released, without = _pick(fleet, parts, kind)
     release = math.inf if without else max(found.seconds for found in released)
-    ready = fleet.coming | (fleet.idle > 0)
-    found, missing = _pick(fleet, parts, kind, ready, latency)
+    found, missing = _pick(fleet, parts, kind, ready_within=latency)
     sizes = _launchable(fleet, missing)
     if missing and (not sizes or (wait and release <= latency)):
         return _on_release(fleet, released, release)
@@ -143,29 +142,29 @@ class _Found:
 
 
 def _pick(
-    fleet: Fleet, parts: Sequence[Need], kind: str | None, allowed: NDArray[np.bool_] | None, latest: float
+    fleet: Fleet, parts: Sequence[Need], kind: str | None, ready_within: float | None = None
 ) -> tuple[list[_Found], list[Need]]:
-    """The earliest nodes (of ``allowed``) free by ``latest``, one for each part; and the parts left over."""
-    if len(parts) == 1:
-        times = fleet.earliest(parts[0], kind)
-        times = times if allowed is None else np.where(allowed, times, np.inf)
-        row = int(np.argmin(times)) if times.size else -1
-        if row < 0 or math.isinf(times[row]) or times[row] > latest:
-            return [], list(parts)
-        return [_Found(row, parts[0], float(times[row]))], []
+    """The node on which each part is free earliest, all different; and the parts for which there is none.
+
+    With ``ready_within`` only what is idle now counts, and what boots by then: no release of running work.
+    """
     chosen: list[_Found] = []
     missing: list[Need] = []
     for need in sorted(set(parts), key=lambda part: (-part.gpus, -part.shares)):
         wanted = parts.count(need)
         times = fleet.earliest(need, kind).copy()
-        if allowed is not None:
-            times[~allowed] = np.inf
         times[[one.row for one in chosen]] = np.inf
-        rows = np.argsort(times, kind="stable")[:wanted]
-        rows = rows[np.isfinite(times[rows]) & (times[rows] <= latest)]
+        if ready_within is not None:
+            times[(times > ready_within) | ((times > 0.0) & ~fleet.coming)] = np.inf
+        rows = np.argsort(times, kind="stable")[:wanted] if wanted > 1 else _first(times)
+        rows = rows[np.isfinite(times[rows])]
         chosen.extend(_Found(int(row), need, float(times[row])) for row in rows)
         missing.extend([need] * (wanted - rows.size))
     return chosen, missing
+
+
+def _first(times: Floats) -> NDArray[np.int64]:
+    return np.array([np.argmin(times)]) if times.size else np.empty(0, dtype=np.int64)
 
 
 def _launchable(fleet: Fleet, parts: Sequence[Need]) -> tuple[int, ...]:

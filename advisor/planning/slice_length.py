@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.domain.slices import CurvePoint, SliceClass, SlicePlan
 from advisor.domain.units import positive
@@ -76,12 +76,16 @@ class _Case:
 
 @dataclass(frozen=True, slots=True)
 class _Outlook:
-    """What is known of one class beside its own durations: who may wait for it, and what was chosen for it."""
+    """What is known of one class beside its own durations: who may wait for it, and what was chosen.
+
+    ``overhead_cap`` is what the class alone must bear; infinite where that is a matter of the whole pool.
+    """
 
     quantum: Quantum
     waiting_index: float
     choice: Choice
     double_minutes: float
+    overhead_cap: float
 
 
 def recommend_slices(
@@ -163,14 +167,18 @@ def _drafts_in_use(case: _Case) -> tuple[_Draft, ...]:
     if isinstance(case.current, float):
         return (_Draft(0, len(case.durations.parts), None, case.current),)
     medians = [part.median / 60.0 for part in case.durations.parts]
-    drafts, first = [], 0
+    drafts: list[_Draft] = []
+    first = 0
     for known in case.current.classes:
-        limit = math.inf if known.longest_minutes is None else known.longest_minutes
-        last = sum(median <= limit for median in medians)
+        longest = None if known is case.current.classes[-1] else known.longest_minutes
+        last = len(medians) if longest is None else sum(median <= longest for median in medians)
         if last > first:
             drafts.append(_Draft(first, last, known.longest_minutes, known.minutes or known.if_sliced_minutes))
             first = last
-    return tuple(drafts)
+    if not drafts:
+        return ()
+    # The tasks of the longest class may all be gone; whatever comes next must still belong somewhere.
+    return (*drafts[:-1], replace(drafts[-1], longest_minutes=None))
 
 
 def _plan(pool: str, case: _Case, drafts: tuple[_Draft, ...], reasons: tuple[str, ...]) -> SlicePlan:
@@ -182,17 +190,18 @@ def _plan(pool: str, case: _Case, drafts: tuple[_Draft, ...], reasons: tuple[str
     doubled = choose_jointly(table.with_dearer_switch(2.0), groups, case.terms.overhead_cap)
     if not choices[0].stable:
         reasons = (unstable_reason(case.terms), *reasons)
+    cap = case.terms.overhead_cap if len(drafts) == 1 and choices[0].stable else math.inf
     names = _NAMES[len(drafts)]
     classes = []
     for i, draft in enumerate(drafts):
-        outlook = _Outlook(quanta[i], waiting, choices[i], float(table.minutes[doubled[i].index]))
+        outlook = _Outlook(quanta[i], waiting, choices[i], float(table.minutes[doubled[i].index]), cap)
         classes.append(_class(case, draft, names[i], outlook))
     return SlicePlan(pool=pool, switch_cost_minutes=case.terms.switch_minutes, classes=tuple(classes), reasons=reasons)
 
 
 def _class(case: _Case, draft: _Draft, name: str, outlook: _Outlook) -> SliceClass:
     terms, weights = case.terms, case.durations.weights
-    curve = _curve(case, draft)
+    curve = _curve(case, draft, outlook.overhead_cap)
     cost_at = {point.minutes: point.cost for point in curve}
     best, binding = _best(case, curve, outlook.choice)
     length = best if draft.length is None else draft.length
@@ -243,13 +252,12 @@ def _best(case: _Case, curve: tuple[CurvePoint, ...], choice: Choice) -> tuple[f
     return best, case.bounds.highest_rule if best < free else None
 
 
-def _curve(case: _Case, draft: _Draft) -> tuple[CurvePoint, ...]:
+def _curve(case: _Case, draft: _Draft, overhead_cap: float = math.inf) -> tuple[CurvePoint, ...]:
     table = case.table.of(draft.first, draft.last)
-    rows = zip(table.minutes, table.cost, strict=True)
-    return tuple(
-        CurvePoint(float(length), float(cost), bool(case.bounds.lowest <= length <= case.bounds.highest))
-        for length, cost in rows
-    )
+    inside = (case.bounds.lowest <= table.minutes) & (table.minutes <= max(case.bounds.highest, case.bounds.lowest))
+    feasible = inside & (table.overhead_cost <= overhead_cap)
+    rows = zip(table.minutes, table.cost, feasible, strict=True)
+    return tuple(CurvePoint(float(length), float(cost), bool(allowed)) for length, cost, allowed in rows)
 
 
 def _slicing_limit(last: SliceClass | None) -> float:

@@ -349,6 +349,12 @@ def test_a_gang_uses_what_is_idle_and_starts_only_the_rest():
     assert found.launch_nodes == 2
 
 
+def test_a_likely_release_beside_idle_gpus_does_not_pass_for_a_node_that_is_coming():
+    cluster = a_cluster(nodes=(a_node(),), workloads=(a_workload("a", gpus=4.0),))
+    found = decide(cluster, a_slice_request(gpus=8.0), terms=ELASTIC, remaining={"a": minutes_left(2)})["task-1"]
+    assert found.launch_nodes == 1
+
+
 def test_a_sooner_release_is_waited_for_only_if_asked():
     cluster = a_cluster(nodes=(a_node(),), workloads=(FULL,))
     remaining = {"full": minutes_left(2)}

@@ -84,6 +84,7 @@ def test_stability_outweighs_urgent_work():
     found = only_class(MEAN_20, replace(hurried, load=0.75))
     assert found.minutes == 15.0
     assert found.binding_constraint == "stability"
+    assert found.cost == min(point.cost for point in found.curve if point.feasible)
 
 
 def test_an_overloaded_pool_is_told_so():
@@ -133,6 +134,15 @@ def test_a_plan_recomputed_on_nearly_the_same_tasks_does_not_move():
     assert [c.minutes for c in again.classes] == [c.minutes for c in first.classes]
     assert [c.longest_minutes for c in again.classes] == [c.longest_minutes for c in first.classes]
     assert again.reasons[0].startswith("kept as it is")
+
+
+def test_when_all_long_tasks_are_gone_the_kept_plan_still_has_a_class_for_any():
+    terms = replace(TERMS, slices=500, margin=1.0)
+    first = recommend_slices("a100", MIXED, terms)
+    only_short = PoolDurations(MIXED.parts[:5], MIXED.weights[:5], 5000)
+    again = recommend_slices("a100", only_short, terms, first)
+    assert again.classes[-1].longest_minutes is None
+    assert again.classes[-1].current_minutes == first.classes[0].if_sliced_minutes
 
 
 def test_twice_the_switch_cost_is_shown():
