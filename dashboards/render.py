@@ -32,12 +32,20 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.filters.update(FORMATS)
+        self._environment.policies["json.dumps_kwargs"] = {"allow_nan": False}
         self._environment.globals["asset"] = assets.url
 
     def page(self, template: str, context: object, kind: type) -> str:
-        """``context`` through ``template``, with the help texts of its class ``kind`` beside it."""
-        help_texts = explanations(kind)
-        return self._environment.get_template(template).render(page=context, help=help_texts, kind=kind.__name__)
+        """``context`` through ``template``, with the help texts of its class ``kind`` beside it.
+
+        Raises:
+            Defect: a figure holds a number that is not finite.
+        """
+        found = self._environment.get_template(template)
+        try:
+            return found.render(page=context, help=explanations(kind))
+        except ValueError as error:
+            raise Defect(f"{template} cannot be rendered: {error}") from error
 
     def error(self, status: int, title: str, detail: str) -> str:
         """The page that is shown where another cannot be."""

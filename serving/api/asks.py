@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from serving.api.fields import Ask, Name, UtcTime
+from serving.api.fields import Ask, Gpus, Name, Nodes, TaskGpus, UtcTime
 from serving.api.service import AllocationAsk, DurationAsk
 
 __all__ = ["AllocationsAsk", "DemandQuery", "DurationsAsk", "JobAsk", "TaskAsk"]
@@ -16,7 +16,7 @@ class _JobFields(Ask):
     """What is known of a job when it is submitted."""
 
     id: Name | None = Field(None, description="Echoed in the answer; its position in the list where left out.")
-    gpus: float = Field(ge=0.001, le=100_000, description="GPUs it asks for; below 1 a share of one GPU.")
+    gpus: Gpus = Field(description="GPUs it asks for; below 1 a share of one GPU.")
     user: Name | None = Field(None, description="Who submitted it: the history that predicts best.")
     namespace: Name | None = Field(None, description="Kubernetes namespace, virtual cluster or account.")
     name: Name | None = Field(None, description="Name of the job; digits at its end do not matter.")
@@ -24,7 +24,7 @@ class _JobFields(Ask):
     gpu_kind: Name | None = Field(None, description="Kind of GPU it asks for.")
     pool: Name | None = Field(None, description="NodePool it is bound to.")
     cpus: float | None = Field(None, ge=0, le=1_000_000, description="CPU cores it asks for.")
-    nodes: int | None = Field(None, ge=1, le=100_000, description="Nodes it spreads over.")
+    nodes: Nodes | None = Field(None, description="Nodes it spreads over.")
 
     def known(self, position: int, elapsed_seconds: float | None = None) -> DurationAsk:
         """The job as the service speaks of it, ``position`` standing in for a missing id."""
@@ -58,6 +58,7 @@ class JobAsk(_JobFields):
 class TaskAsk(_JobFields):
     """A job that asks for slices."""
 
+    gpus: TaskGpus = Field(description="Whole GPUs it asks for, or a share of one below 1.")
     urgent: bool = Field(False, description="Goes before everything that is not urgent.")
     deadline: UtcTime | None = Field(None, description="When it must have ended.")
     slice_minutes: float | None = Field(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from advisor.errors import Refused, Transient
-from serving.api.problems import Problem, Unknown, from_error, from_status
+from serving.api.problems import Problem, from_error, from_status
+from serving.api.service import Unknown
 
 __all__ = [
     "ALLOCATIONS",

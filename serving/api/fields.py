@@ -10,11 +10,35 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 
 from serving.api.problems import AnswerNotFinite
 
-__all__ = ["Answer", "AsOf", "Ask", "Name", "Reasons", "Synthetic", "UtcTime", "Version", "answered"]
+__all__ = [
+    "Answer",
+    "AsOf",
+    "Ask",
+    "Gpus",
+    "Name",
+    "Nodes",
+    "Reasons",
+    "Synthetic",
+    "TaskGpus",
+    "UtcTime",
+    "Version",
+    "answered",
+]
+
+_MOST_GPUS = 100_000
 
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -27,6 +51,31 @@ def _in_utc(time: datetime) -> datetime:
         raise ValueError("the time lies outside the years 1 to 9999 in UTC") from error
 
 
+def _whole(value: object) -> object:
+    # JSON knows one kind of number: 8.0 is a whole one.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _whole_above_one(gpus: float) -> float:
+    if gpus > 1 and not gpus.is_integer():
+        raise ValueError("above one GPU only whole GPUs can be asked: round up")
+    return gpus
+
+
+Nodes = Annotated[int, Field(ge=1, le=100_000), BeforeValidator(_whole)]
+Gpus = Annotated[float, Field(ge=0.001, le=_MOST_GPUS)]
+TaskGpus = Annotated[
+    Gpus,
+    AfterValidator(_whole_above_one),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0.001, "maximum": 1},
+                {"type": "integer", "minimum": 1, "maximum": _MOST_GPUS},
+            ]
+        }
+    ),
+]
 UtcTime = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 # No control characters: a name is something that a person can read in a table or a log line.
 Name = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[^\x00-\x1f\x7f]+$")]

@@ -7,7 +7,6 @@ internal leaves: a defect is logged under the request's id, and the client is gi
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -18,6 +17,7 @@ from pydantic_core import ErrorDetails
 from starlette.responses import Response
 
 from advisor.errors import AdvisorError, Defect, Refused, Stale, Transient
+from serving.api.service import Unknown
 
 __all__ = [
     "PROBLEM_TYPE",
@@ -27,7 +27,6 @@ __all__ = [
     "NotReady",
     "Problem",
     "ProblemBody",
-    "Unknown",
     "WrongField",
     "from_error",
     "from_status",
@@ -41,14 +40,11 @@ UNEXPECTED = frozenset({"defect", "no-answer"})
 _TYPE_PREFIX = "urn:problem-type:gpu-slice-advisor:"
 _LONGEST_SHOWN = 120
 _MOST_FIELDS = 20
+_LARGEST_NUMBER = 1e15
 
 
 class AnswerNotFinite(Defect):
     """An answer holds a number that is not finite, or breaks its schema otherwise; it is withheld."""
-
-
-class Unknown(Refused):
-    """The path names something that does not exist."""
 
 
 class NotReady(Transient):
@@ -217,7 +213,10 @@ def _shown(value: object) -> object:
     """The value itself where JSON can carry it and it is short, else as much of its text as a person needs."""
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int | float) and math.isfinite(value) and abs(value) < 1e15:
+    if isinstance(value, int | float) and abs(value) < _LARGEST_NUMBER:
         return value
+    if isinstance(value, int):
+        # Python refuses to print an integer of thousands of digits.
+        return f"an integer of {value.bit_length()} bits"
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"

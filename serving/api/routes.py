@@ -16,9 +16,9 @@ from serving.api.asks import AllocationsAsk, DurationsAsk
 from serving.api.deps import AskedAllocations, AskedDemand, AskedDurations, Service
 from serving.api.fields import answered
 from serving.api.openapi import answers_with, body_of
-from serving.api.problems import NotReady, Unknown
+from serving.api.problems import NotReady
 from serving.api.schemas import AllocationsAnswer, DemandAnswer, DurationsAnswer, Health, ModelsAnswer, Ready
-from serving.api.service import AdvisorService, AllocationAsk, DurationAsk
+from serving.api.service import AdvisorService, AllocationAsk, DurationAsk, Unknown
 
 __all__ = ["operations", "v1"]
 
@@ -62,7 +62,7 @@ async def predict_durations(service: Service, asked: AskedDurations) -> Response
     tags=["forecasts"],
     summary="How many GPUs the pools will want",
     response_model=DemandAnswer,
-    responses=answers_with(examples.DEMAND, 422, 503),
+    responses=answers_with(examples.DEMAND, 404, 422, 503),
 )
 def forecast_demand(service: Service, query: AskedDemand) -> Response:
     """Forecast each pool's GPUs running and pending at every horizon, with the skill of each."""
@@ -86,7 +86,7 @@ def recommend(service: Service) -> Response:
     tags=["recommendations"],
     summary="The newest advice for one pool",
     response_model=PoolRecommendationAnswer,
-    responses=answers_with(examples.POOL_RECOMMENDATION, 404, 503),
+    responses=answers_with(examples.POOL_RECOMMENDATION, 404, 422, 503),
 )
 def recommend_pool(service: Service, pool: str) -> Response:
     """Give one pool's entry of the newest advice, beside the time, mode and models of its cycle."""

@@ -10,6 +10,7 @@ from typing import Protocol
 from advisor.domain.forecasts import DemandForecast, DurationForecast
 from advisor.domain.plans import Advice
 from advisor.domain.slices import Allocation
+from advisor.errors import Refused
 
 __all__ = [
     "AdvisorService",
@@ -18,7 +19,12 @@ __all__ = [
     "DurationAsk",
     "ModelSummary",
     "Readiness",
+    "Unknown",
 ]
+
+
+class Unknown(Refused):
+    """The request names something that does not exist; the API answers 404."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +86,11 @@ class Readiness:
 
 
 class AdvisorService(Protocol):
-    """Everything the routes call. Every method may raise the errors of ``advisor.errors``."""
+    """Everything the routes call. Every method may raise the errors of ``advisor.errors``.
+
+    Methods are called from several threads at once; ``durations`` also from the event loop itself for a
+    few asks, so it must not wait for anything.
+    """
 
     def now(self) -> datetime:
         """The moment that answers refer to: the clock, or the end of a replayed history."""
@@ -95,7 +105,7 @@ class AdvisorService(Protocol):
         ...
 
     def demand(self, pool: str | None) -> tuple[DemandForecast, ...]:
-        """Forecasts of every pool, or of one; Refused if there is no such pool."""
+        """Forecasts of every pool, or of one; Unknown if there is no such pool."""
         ...
 
     def advice(self) -> Advice:

@@ -14,9 +14,9 @@ from advisor.domain.gpus import GpuShare
 from advisor.domain.jobs import Job, Outcome
 from advisor.domain.plans import Advice, Change, Mode, Money, PoolAdvice, WarmCurvePoint, WarmPlan
 from advisor.domain.slices import Allocation, CurvePoint, Decision, Slice, SliceClass, SliceLength, SlicePlan
-from advisor.errors import Refused, Transient
+from advisor.errors import Transient
 from dashboards.data import DemandPoint, HistorySummary, JobView
-from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness
+from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness, Unknown
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 _CANDIDATES = (5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 480.0)
@@ -246,7 +246,7 @@ class FakeService:
     def demand(self, pool: str | None) -> tuple[DemandForecast, ...]:
         forecasts = tuple(entry.demand for entry in self.advice().pools if pool in {None, entry.pool})
         if not forecasts:
-            raise Refused("pool", pool, "known pools are a100 and l4-shared", "Use one of them.")
+            raise Unknown("pool", pool, "known pools are a100 and l4-shared", "Use one of them.")
         return forecasts
 
     def advice(self) -> Advice:
@@ -278,8 +278,6 @@ class FakeService:
 
 
 def _allocation(ask: AllocationAsk) -> Allocation:
-    if ask.job.gpus > 1 and ask.job.gpus != int(ask.job.gpus):
-        raise Refused("gpus", ask.job.gpus, "above one GPU only whole GPUs can be asked", "Round up.")
     if ask.job.gpus > 64:
         return Allocation(request_id=ask.job.id, decision=Decision.REFUSED, reasons=("the cluster has 64 GPUs in all",))
     if ask.deadline is not None:
