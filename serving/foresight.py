@@ -18,7 +18,7 @@ from advisor.domain.forecasts import DemandForecast, DurationForecast, RiseForec
 from advisor.domain.jobs import Job, pool_of
 from advisor.errors import Refused, Transient
 from advisor.features.demand import DemandSeries, SeriesGrid, series_from_jobs
-from advisor.features.replay import ENDS, EventKind, events_of
+from advisor.features.replay import EventKind, events_of
 from advisor.forecast.demand import DemandForecaster
 from advisor.forecast.demand_model import DemandModel
 from advisor.forecast.duration import DurationPredictor
@@ -186,7 +186,7 @@ def _with_promises(
             asked = event.job.as_of(event.moment)
             promises[event.job.id] = predictor.forecast([asked or event.job], event.moment)[0]
             predictor.submitted(event.job)
-        elif event.kind in ENDS:
+        elif event.kind is EventKind.ENDED:
             predictor.ended(event.job)
         else:
             predictor.started(event.job)

@@ -1,0 +1,56 @@
+"""The loop comes back whatever a cycle does, and ends when asked."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from advisor.errors import Transient
+from serving.controller import ControllerLoop
+
+WITHIN_SECONDS = 10.0
+
+
+class Cycle:
+    """Counts its runs, ends each as told, and lets the test wait for the n-th."""
+
+    def __init__(self, *outcomes: Exception | float) -> None:
+        self.outcomes = list(outcomes)
+        self.runs = 0
+        self.enough = threading.Event()
+
+    def __call__(self) -> float:
+        outcome = self.outcomes[self.runs]
+        self.runs += 1
+        if self.runs == len(self.outcomes):
+            self.enough.set()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serving.controller._LEAST_WAIT_SECONDS", 0.0)
+
+
+@pytest.mark.parametrize("failure", [Transient("away"), ZeroDivisionError("a defect")])
+def test_a_failed_cycle_is_tried_again(failure: Exception) -> None:
+    cycle = Cycle(failure, 3600.0)
+    loop = ControllerLoop(cycle, retry_seconds=0.0)
+
+    loop.start()
+
+    assert cycle.enough.wait(WITHIN_SECONDS)
+    assert loop.stop()
+    assert cycle.runs == 2
+
+
+def test_stopping_does_not_wait_for_the_next_look() -> None:
+    cycle = Cycle(3600.0)
+    loop = ControllerLoop(cycle)
+    loop.start()
+    assert cycle.enough.wait(WITHIN_SECONDS)
+
+    assert loop.stop(WITHIN_SECONDS)
