@@ -128,3 +128,23 @@ def a_workload(name: str = "pod-1", *, node: str | None = "node-1", gpus: float 
     """A one-GPU workload that was submitted and started an hour before noon."""
     hour_ago = NOON - timedelta(hours=1)
     return Workload(**{"id": name, "gpus": gpus, "submit": hour_ago, "start": hour_ago, "node": node, **more})
+
+
+def a_history(count: int = 400, *, seed: int = 1, owners: int = 6, begin: datetime = NOON) -> list[Job]:
+    """A busy cluster: owners with habits of their own, bursts, short waits, every kind of end, in order of submission.
+
+    The last jobs still run or wait at the moment of the last submission, as seen from there.
+    """
+    rng = np.random.default_rng(seed)
+    medians = np.exp(rng.normal(6.5, 1.5, size=owners))
+    jobs, moment = [], begin
+    for number in range(count):
+        moment += timedelta(seconds=0.0 if rng.random() < 0.2 else round(float(rng.exponential(120.0))))
+        owner = int(rng.integers(owners))
+        start = moment + timedelta(seconds=0.0 if rng.random() < 0.7 else round(float(rng.exponential(60.0))))
+        seconds = round(float(medians[owner] * np.exp(rng.normal(0.0, 0.3))), 3) + 1.0
+        outcome = (Outcome.COMPLETED, Outcome.FAILED, Outcome.CANCELLED)[int(rng.choice(3, p=[0.7, 0.2, 0.1]))]
+        gpus = float(rng.choice([1, 1, 1, 2, 8]))
+        more = {"user": f"user-{owner}", "gpus": gpus, "outcome": outcome, "nodes": 1}
+        jobs.append(a_job(f"job-{number}", submit=moment, start=start, seconds=seconds, **more))
+    return jobs

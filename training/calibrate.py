@@ -20,12 +20,12 @@ Floats = NDArray[np.float64]
 def warm_up_begins(submit: Floats, until: float, settings: CalibrationSettings) -> float:
     """When to begin asking so that the calibration window is full at ``until`` (all in Unix seconds).
 
-    Equals ``until`` where nothing was submitted before.
+    At least half of the submissions are left to fit on. Equals ``until`` where nothing was submitted before.
     """
     before = np.sort(submit[submit < until])
     if not before.size:
         return until
-    first = before[max(before.size - settings.window, 0)]
+    first = before[max(before.size - settings.window, before.size // 2)]
     return float(max(first, until - settings.days * SECONDS_PER_DAY))
 
 

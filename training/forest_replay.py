@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.jobs import Job
-from advisor.features.replay import Event, EventKind, events_of
+from advisor.features.replay import SUBMISSIONS_TURN, Event, EventKind, events_of
 from advisor.forecast.duration_model import DurationModel
 from advisor.forecast.live_forest import LiveForest, Placement, place
 from training.duration_table import DurationTable
@@ -54,7 +54,7 @@ class ForestReplay:
                 yield Asked(event.place, placement, cdf)
 
     def _before(self, until: float) -> list[Event]:
-        return [e for e in self._events if e.at < until or (e.at == until and e.kind is EventKind.ENDED)]
+        return [e for e in self._events if (e.at, e.turn) < (until, SUBMISSIONS_TURN)]
 
     def _placements(self, model: DurationModel, events: Sequence[Event]) -> dict[int, Placement]:
         jobs = [event.place for event in events if event.kind is EventKind.SUBMITTED]

@@ -9,34 +9,34 @@ from typing import NamedTuple
 
 from advisor.domain.jobs import Job
 
-__all__ = ["ENDS", "Event", "EventKind", "events_of"]
+__all__ = ["SUBMISSIONS_TURN", "Event", "EventKind", "events_of"]
 
 
 class EventKind(IntEnum):
-    """What happened; the numbers order events of the same instant.
+    """What happened, in the order in which it happens to one job."""
 
-    Ends come before submissions of the same instant (who submits can know of them), except of jobs
-    that ended the instant they were submitted or started.
-    """
-
-    ENDED = 0
+    SUBMITTED = 0
     STARTED = 1
-    SUBMITTED = 2
-    ENDED_AT_ONCE = 3
-
-
-ENDS = frozenset({EventKind.ENDED, EventKind.ENDED_AT_ONCE})
-"""The kinds after which a job is gone."""
+    ENDED = 2
 
 
 class Event(NamedTuple):
-    """``job``, the ``place``-th of those given, did this at ``moment`` (Unix seconds ``at``)."""
+    """``job``, the ``place``-th of those given, did this at ``moment`` (Unix seconds ``at``).
+
+    ``turn`` orders events of one instant: ends first, then starts, then submissions, so that who submits
+    can know of both; a job that ends the instant it is submitted or started does so right after it.
+    """
 
     at: float
-    kind: EventKind
+    turn: int
     place: int
+    kind: EventKind
     moment: datetime
     job: Job
+
+
+SUBMISSIONS_TURN = 2
+"""The turn of submissions, the last of an instant."""
 
 
 def events_of(jobs: Sequence[Job], until: datetime | None = None) -> list[Event]:
@@ -45,18 +45,18 @@ def events_of(jobs: Sequence[Job], until: datetime | None = None) -> list[Event]
     found = [event for place, job in enumerate(jobs) for event in _of_job(place, job)]
     if limit is not None:
         found = [event for event in found if event.at <= limit]
-    # The order is decided before a moment or a job would have to be compared.
-    found.sort(key=lambda event: event[:3])
+    found.sort(key=lambda event: event[:4])
     return found
 
 
 def _of_job(place: int, job: Job) -> Iterable[Event]:
     submit, start, gone = job.submit, job.start, job.gone_at
-    yield Event(submit.timestamp(), EventKind.SUBMITTED, place, submit, job)
+    yield Event(submit.timestamp(), SUBMISSIONS_TURN, place, EventKind.SUBMITTED, submit, job)
+    begun, turn = submit, SUBMISSIONS_TURN
     if start is not None and start > submit:
-        yield Event(start.timestamp(), EventKind.STARTED, place, start, job)
+        begun, turn = start, 1
+        yield Event(start.timestamp(), turn, place, EventKind.STARTED, start, job)
     if gone is not None:
-        begun = submit if start is None else start
+        # A job may have been last seen before it is said to have started.
         gone = max(gone, begun)
-        kind = EventKind.ENDED_AT_ONCE if gone == begun else EventKind.ENDED
-        yield Event(gone.timestamp(), kind, place, gone, job)
+        yield Event(gone.timestamp(), turn if gone == begun else 0, place, EventKind.ENDED, gone, job)

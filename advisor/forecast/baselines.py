@@ -114,7 +114,8 @@ class MedianOfFive:
     version = None
 
     _WINDOW = 500
-    _SHARES = np.linspace(0.0, 1.0, 21)
+    _SHARES = np.linspace(0.0, 1.0, 21)[1:]
+    _LEAST = 5
     _NARROWEST = 0.02
     _WIDEST = 3.0
 
@@ -209,15 +210,16 @@ class MedianOfFive:
 
     def _halves(self, residuals: Sequence[float]) -> tuple[Floats, Floats]:
         """Distances from the median at equal steps of probability, to the lower and to the upper side."""
+        if len(residuals) < self._LEAST:
+            wide = self._WIDEST * self._SHARES
+            return wide, wide
         return (
             self._distances([-value for value in reversed(residuals) if value < 0]),
             self._distances([value for value in residuals if value > 0]),
         )
 
     def _distances(self, sizes: Sequence[float]) -> Floats:
-        """Strictly rising distances of one side; a uniform stand-in while it has hardly been off at all."""
-        shares = self._SHARES[1:]
-        if len(sizes) < 5:
-            return self._WIDEST * shares
-        steps = np.array([quantile_of(sizes, share) for share in shares])
-        return np.maximum(np.maximum.accumulate(steps), self._NARROWEST * shares) + 1e-6 * shares
+        """Strictly rising distances of one side, narrow where it has never been off to that side."""
+        steps = np.array([quantile_of(sizes, share) if sizes else 0.0 for share in self._SHARES])
+        distances: Floats = np.maximum(steps, self._NARROWEST * self._SHARES) + 1e-6 * self._SHARES
+        return distances

@@ -17,7 +17,7 @@ from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from advisor.domain.jobs import Job
 from advisor.domain.units import SECONDS_PER_DAY, utc
 from advisor.features.duration import DurationFeatures
-from advisor.features.replay import ENDS, Event, EventKind, events_of
+from advisor.features.replay import Event, EventKind, events_of
 from advisor.forecast.baselines import PRIOR, MedianOfFive, ages_of
 from advisor.forecast.duration_model import DurationModel
 from advisor.forecast.live_forest import LiveForest, Placement, place, refusal
@@ -80,10 +80,10 @@ class DurationPredictor:
     def _take_one(self, kind: EventKind, job: Job, moment: datetime) -> None:
         if job.id in self._closed:
             return
-        events = [Event(moment.timestamp(), kind, 0, moment, job)]
+        events = [Event(moment.timestamp(), 0, 0, kind, moment, job)]
         if kind is not EventKind.SUBMITTED and not self._features.is_open(job.id):
             # Seen for the first time when it had already started or ended: better late than never.
-            events.insert(0, Event(job.submit.timestamp(), EventKind.SUBMITTED, 0, job.submit, job))
+            events.insert(0, Event(job.submit.timestamp(), 0, 0, EventKind.SUBMITTED, job.submit, job))
         self._take(events)
 
     def _take(self, events: Sequence[Event]) -> None:
@@ -115,7 +115,7 @@ class DurationPredictor:
             if placement is not None:
                 self._placed[job_id] = placement
             forest.take(event, placement)
-            if event.kind in ENDS:
+            if event.kind is EventKind.ENDED:
                 self._placed.pop(job_id, None)
 
     def _close(self, job_id: str, at: float) -> None:

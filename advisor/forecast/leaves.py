@@ -96,7 +96,8 @@ class LeafHistograms:
         known = ended + alive
         # Cumulated from the far end, so that what is at risk never falls below what ends.
         at_risk = np.add.accumulate(known[:, ::-1], axis=1)[:, ::-1] - 0.5 * alive
-        died = np.divide(ended, at_risk, out=np.zeros_like(ended), where=at_risk > 0)
+        # Not "above zero": a number that is none must be seen to be none in the answer.
+        died = np.divide(ended, at_risk, out=np.zeros_like(ended), where=~(at_risk <= 0))
         survival = np.multiply.accumulate(np.maximum(1.0 - died, 0.0), axis=1)
         last = known.shape[1] - 1 - (known[:, ::-1] > 0).argmax(axis=1)
         return np.array([self.grid.survivors_spread(row, int(end)) for row, end in zip(survival, last, strict=True)])

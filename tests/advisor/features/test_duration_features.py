@@ -1,0 +1,166 @@
+"""What a row says in worlds small enough to work out by hand."""
+
+import math
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from advisor.domain.jobs import Outcome
+from advisor.features.duration import DURATION_SCHEMA, DurationFeatures
+from advisor.features.replay import EventKind, events_of
+from tests.builders import NOON, a_job
+
+MINUTE = timedelta(minutes=1)
+LATER = NOON + timedelta(hours=1)
+
+
+def after(*jobs, until=LATER):
+    features = DurationFeatures()
+    for event in events_of(jobs, until):
+        if event.kind is EventKind.SUBMITTED:
+            features.submitted(event.job)
+        elif event.kind is EventKind.ENDED:
+            features.ended(event.job, event.moment)
+        else:
+            features.started(event.job)
+    return features
+
+
+def asked(features, job, now=LATER):
+    return dict(zip(DURATION_SCHEMA.names, features.row(job, now).tolist(), strict=True))
+
+
+def test_of_an_unknown_owner_counts_are_zero_and_the_rest_is_unknown():
+    row = asked(after(a_job("other", user="bob")), a_job("new", submit=LATER))
+    assert (row["o_count"], row["og_running"], row["o_submitted_1d"]) == (0.0, 0.0, 0.0)
+    unknown = ("og_last", "o_median_5", "og_km_q50", "o_since_end", "og_gap", "og_last_outcome", "o_oldest_running")
+    assert all(math.isnan(row[name]) for name in unknown)
+    assert row["all_median_5"] == row["gpus_median_20"] == pytest.approx(math.log(600.0))
+
+
+def test_an_owner_is_known_at_another_gpu_count_too():
+    row = asked(after(a_job("small", gpus=1)), a_job("large", gpus=10_000, submit=LATER))
+    assert row["o_last"] == pytest.approx(math.log(600.0))
+    assert math.isnan(row["og_last"])
+    assert math.isnan(row["gpus_median_20"])
+    assert row["gpus"] == 10_000
+
+
+def test_user_and_namespace_of_one_name_are_two_owners_and_the_user_goes_first():
+    features = after(a_job("by-user", user="vision", namespace="shared"))
+    assert features.history(a_job("x", user="vision")) == ("owner_gpus", 1)
+    assert features.history(a_job("x", user=None, namespace="vision")) == ("gpus", 1)
+    assert features.history(a_job("x", user=None, namespace="shared")) == ("gpus", 1)
+
+
+def test_jobs_that_name_nobody_are_one_group():
+    features = after(a_job("nobody", user=None))
+    assert features.history(a_job("x", user=None)) == ("owner_gpus", 1)
+    assert features.history(a_job("x", user=None, gpus=4)) == ("owner", 1)
+    assert features.history(a_job("x", user="ada", gpus=4)) == ("all", 1)
+
+
+def test_a_duration_counts_from_the_start_and_a_waiting_job_does_not_run():
+    waited = a_job("waited", start=NOON + 30 * MINUTE, seconds=60.0)
+    waits = a_job("waits", start=None, seconds=None)
+    row = asked(after(waited, waits), a_job("new", submit=LATER))
+    assert row["og_last"] == pytest.approx(math.log(60.0))
+    assert row["og_running"] == 0.0
+    assert row["og_submitted_1h"] == pytest.approx(math.log1p(2))
+    assert row["og_longest"] == pytest.approx(math.log(60.0))
+
+
+def test_running_siblings_are_seen_at_their_age():
+    ages = [timedelta(minutes=m) for m in (50, 20, 5)]
+    jobs = [a_job(f"job-{age}", submit=LATER - age, seconds=None) for age in ages]
+    row = asked(after(*jobs), a_job("new", submit=LATER))
+    found = [math.exp(row[f"og_{which}_running"]) for which in ("oldest", "median", "youngest")]
+    assert found == pytest.approx([3000.0, 1200.0, 300.0])
+    assert math.exp(row["og_longest"]) == pytest.approx(3000.0)
+    assert math.isnan(row["og_km_q25"])
+
+
+def test_a_job_lost_sight_of_is_censored_where_it_was_last_seen():
+    lost = a_job("lost", seconds=None, outcome=Outcome.CENSORED, last_seen=NOON + 10 * MINUTE)
+    row = asked(after(lost, a_job("short", seconds=60.0)), a_job("new", submit=LATER))
+    assert (row["og_running"], row["og_count"]) == (0.0, pytest.approx(math.log1p(1)))
+    assert math.exp(row["og_longest"]) == pytest.approx(600.0)
+    assert row["og_km_q50"] == pytest.approx(math.log(60.0))
+    assert math.isnan(row["og_km_q75"])
+
+
+def test_no_duration_is_learnt_from_a_job_that_ended_at_once_or_never_ran():
+    at_once = a_job("at-once", seconds=0.0)
+    cancelled = a_job("cancelled", start=None, seconds=None, end=NOON + MINUTE, outcome=Outcome.CANCELLED)
+    row = asked(after(at_once, cancelled), a_job("new", submit=LATER))
+    assert row["og_count"] == 0.0
+    assert math.isnan(row["og_last"])
+    assert row["og_ended_1h"] == pytest.approx(math.log1p(2))
+    assert row["og_last_outcome"] == 2.0
+
+
+def test_outcomes_of_the_last_five_are_shares():
+    ends = [Outcome.FAILED, Outcome.COMPLETED, Outcome.COMPLETED, Outcome.CANCELLED, Outcome.FAILED, Outcome.FAILED]
+    jobs = [a_job(f"job-{i}", submit=NOON + i * MINUTE, seconds=30.0, outcome=end) for i, end in enumerate(ends)]
+    row = asked(after(*jobs), a_job("new", submit=LATER))
+    assert (row["og_passed"], row["og_failed"], row["og_last_outcome"]) == (0.4, 0.4, 1.0)
+
+
+def test_a_burst_is_counted_and_broken_by_a_pause():
+    moments = [0, 5, 5, 14, 60]
+    jobs = [a_job(f"job-{i}", submit=NOON + timedelta(seconds=s), seconds=20.0) for i, s in enumerate(moments)]
+    in_burst = asked(after(*jobs[:4], until=NOON + timedelta(seconds=20)), jobs[0], NOON + timedelta(seconds=20))
+    assert in_burst["og_burst_position"] == pytest.approx(math.log1p(4))
+    assert in_burst["og_burst_ended"] == 0.25
+    broken = asked(after(*jobs[:4]), jobs[0], NOON + timedelta(seconds=60))
+    assert broken["og_burst_position"] == 0.0
+    assert broken["og_gap"] == pytest.approx(math.log1p(46))
+    assert broken["og_second_gap"] == pytest.approx(math.log1p(9))
+
+
+def test_the_hour_is_known_only_where_the_calendar_is():
+    features = DurationFeatures()
+    assert asked(features, a_job(), NOON + 30 * MINUTE)["hour"] == 12.5
+    assert math.isnan(asked(features, a_job(calendar_known=False))["hour"])
+
+
+def test_what_became_of_the_asked_job_itself_is_never_read():
+    features = after(a_job("before"))
+    running = a_job("asked", submit=LATER, seconds=None)
+    ended = replace(running, end=LATER + MINUTE, outcome=Outcome.FAILED)
+    waiting = replace(running, start=None)
+    rows = [features.row(job, LATER) for job in (running, ended, waiting)]
+    assert all(np.array_equal(row, rows[0], equal_nan=True) for row in rows)
+
+
+def test_asking_changes_nothing_and_telling_twice_changes_nothing():
+    job = a_job("job", seconds=None)
+    features = after(job)
+    before = features.row(job, LATER)
+    features.row(a_job("other", user="eve", gpus=64), LATER)
+    features.submitted(job)
+    features.started(job)
+    assert np.array_equal(features.row(job, LATER), before, equal_nan=True)
+    done = replace(job, end=NOON + MINUTE, outcome=Outcome.COMPLETED)
+    features.ended(done, done.end)
+    once = features.row(job, LATER)
+    features.ended(done, done.end)
+    assert np.array_equal(features.row(job, LATER), once, equal_nan=True)
+    assert features.history(job) == ("owner_gpus", 1)
+
+
+def test_a_submission_told_late_does_not_become_the_latest():
+    features = after(a_job("b", submit=NOON + 30 * MINUTE, seconds=None))
+    features.submitted(a_job("a", submit=NOON, seconds=None))
+    row = asked(features, a_job("new", submit=LATER))
+    assert row["og_gap"] == pytest.approx(math.log1p(1800.0))
+    assert row["og_oldest_running"] == pytest.approx(math.log(3600.0))
+
+
+def test_an_empty_history_is_known_to_be_empty():
+    features = DurationFeatures()
+    assert features.history(a_job()) == ("all", 0)
+    assert math.isnan(asked(features, a_job())["all_median_100"])
+    assert not features.is_open("job-1")

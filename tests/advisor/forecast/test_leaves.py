@@ -1,0 +1,89 @@
+"""Leaves learn at once: from ends, from jobs still running, and from jobs lost sight of."""
+
+import math
+
+import numpy as np
+import pytest
+
+from advisor.domain.forecasts import DurationDistribution
+from advisor.forecast.grid import LogGrid
+from advisor.forecast.leaves import LeafHistograms
+
+GRID = LogGrid()
+HERE = np.array([3, 1], dtype=np.int32)
+ELSEWHERE = np.array([4, 0], dtype=np.int32)
+NOW = 1e9
+
+
+def histograms():
+    return LeafHistograms((1, 1), 8, GRID)
+
+
+def median(found):
+    return DurationDistribution(GRID.log_edges, found).median
+
+
+def test_empty_leaves_answer_nothing():
+    leaves = histograms()
+    leaves.add(ELSEWHERE, math.log(60.0), 1.0)
+    assert leaves.cdf(HERE, NOW) is None
+
+
+def test_an_end_is_known_in_the_next_answer_and_only_where_it_fell():
+    leaves = histograms()
+    leaves.add(ELSEWHERE, math.log(9999.0), 1.0)
+    leaves.add(HERE, math.log(60.0), 1.0)
+    assert median(leaves.cdf(HERE, NOW)) == pytest.approx(60.0, rel=0.07)
+    leaves.add(HERE, math.log(3600.0), 9.0)
+    assert median(leaves.cdf(HERE, NOW)) == pytest.approx(3600.0, rel=0.07)
+
+
+def test_running_jobs_hold_the_answer_up_as_they_age_and_let_it_go_when_they_stop():
+    leaves = histograms()
+    leaves.add(HERE, math.log(60.0), 1.0)
+    for number in range(3):
+        leaves.started(f"run-{number}", HERE, NOW, 1.0)
+    young, old = leaves.cdf(HERE, NOW + 1.0), leaves.cdf(HERE, NOW + 7200.0)
+    assert median(young) < 70.0
+    assert median(old) > 7200.0
+    for number in range(3):
+        leaves.stopped(f"run-{number}")
+    assert median(leaves.cdf(HERE, NOW + 7200.0)) < 70.0
+
+
+def test_a_job_lost_sight_of_lasted_at_least_as_long():
+    leaves = histograms()
+    leaves.add(HERE, math.log(60.0), 1.0)
+    leaves.add_lost(HERE, math.log(5000.0), 1.0)
+    found = DurationDistribution(GRID.log_edges, leaves.cdf(HERE, NOW))
+    assert found.probability_by(1000.0) == pytest.approx(0.5)
+    assert 5000.0 < found.quantile(0.9) < 5000.0 * math.e * 1.2
+
+
+def test_starting_or_stopping_twice_counts_once_and_rows_survive_any_order_of_stops():
+    rng = np.random.default_rng(2)
+    leaves, running = histograms(), {}
+    leaves.add(HERE, math.log(60.0), 1.0)
+    for number in range(500):
+        name = f"run-{number}"
+        running[name] = float(rng.uniform(1.0, 1e5))
+        leaves.started(name, HERE, NOW - running[name], 1.0)
+        leaves.started(name, HERE, NOW, 1.0)
+        if rng.random() < 0.5:
+            gone = str(rng.choice(list(running)))
+            leaves.stopped(gone)
+            leaves.stopped(gone)
+            del running[gone]
+    fresh = histograms()
+    fresh.add(HERE, math.log(60.0), 1.0)
+    for name, age in running.items():
+        fresh.started(name, HERE, NOW - age, 1.0)
+    assert leaves.cdf(HERE, NOW) == pytest.approx(fresh.cdf(HERE, NOW))
+
+
+def test_only_the_ratio_of_weights_matters():
+    light, heavy = histograms(), histograms()
+    for seconds, weight in ((60.0, 1.0), (600.0, 2.0), (6000.0, 0.5)):
+        light.add(HERE, math.log(seconds), weight * 1e-12)
+        heavy.add(HERE, math.log(seconds), weight * 1e12)
+    assert light.cdf(HERE, NOW) == pytest.approx(heavy.cdf(HERE, NOW))

@@ -1,0 +1,53 @@
+"""Nothing that happens after t changes what was known at t: the future is deleted, then made up anew."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.domain.jobs import Job, Outcome
+from advisor.telemetry.traces import TraceFile, TraceFormat
+from tests.builders import a_history
+from training.duration_table import duration_table
+
+
+def with_another_future(jobs, now, rng):
+    """The same jobs up to ``now``; everything later is drawn at random, also who comes and who never ends."""
+    changed = []
+    for job in jobs:
+        known = job.as_of(now)
+        if known is None:
+            continue
+        if known.end is None:
+            start = known.start or max(now, job.submit) + timedelta(seconds=float(rng.integers(1, 5000)))
+            end = max(now, start) + timedelta(seconds=float(rng.exponential(3000.0)) + 1.0)
+            known = replace(known, start=start, end=end, outcome=rng.choice([Outcome.FAILED, Outcome.COMPLETED]))
+        changed.append(known)
+    later = [now + timedelta(seconds=float(s)) for s in rng.integers(1, 9999, size=20)]
+    return changed + [Job(id=f"new-{i}", submit=moment, gpus=2, user="user-1") for i, moment in enumerate(later)]
+
+
+def assert_rows_do_not_move(jobs, now, rng):
+    then = [job for job in jobs if job.submit <= now]
+    rows = duration_table(jobs, jobs[-1].submit).rows[: len(then)]
+    deleted = duration_table([job.as_of(now) for job in then], now).rows
+    made_up = duration_table(with_another_future(jobs, now, rng), now).rows[: len(then)]
+    assert np.array_equal(rows, deleted, equal_nan=True)
+    assert np.array_equal(rows, made_up, equal_nan=True)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 59))
+def test_rows_up_to_any_moment_do_not_depend_on_what_comes_after(seed, cut):
+    jobs = a_history(60, seed=seed, owners=2)
+    assert_rows_do_not_move(jobs, jobs[cut].submit, np.random.default_rng(seed))
+
+
+@pytest.mark.traces
+def test_rows_of_a_real_cluster_do_not_depend_on_what_comes_after(traces: Path):
+    file = TraceFile(traces / "philly/philly_first_15000_jobs.csv", TraceFormat.PHILLY_USERS)
+    jobs = list(file.read(None, datetime(2026, 1, 1, tzinfo=UTC)).jobs)[:4000]
+    assert_rows_do_not_move(jobs, jobs[3000].submit, np.random.default_rng(7))

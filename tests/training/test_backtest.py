@@ -1,0 +1,184 @@
+"""The replay: honest about time, equal to the online path, and a report for any history."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from advisor.domain.jobs import Outcome
+from advisor.errors import Refused
+from advisor.features.replay import events_of
+from advisor.forecast.calibration import CalibrationSettings
+from advisor.forecast.duration import DurationPredictor
+from advisor.forecast.live_forest import LiveForest, refusal
+from advisor.telemetry.traces import TraceFile, TraceFormat
+from tests.builders import NOON, a_history, a_job
+from training.backtest import BacktestSettings, evaluate_durations
+from training.duration import DurationSettings, fit_durations
+from training.duration_table import duration_table
+from training.forest_replay import ForestReplay
+
+SMALL = DurationSettings(trees=3, leaves=63, least_jobs=50, calibration=CalibrationSettings(least=40, every=5))
+SETTINGS = BacktestSettings(fit=SMALL, refit_days=0.2)
+
+
+@pytest.fixture(scope="module")
+def history():
+    return a_history(900, seed=41)
+
+
+@pytest.fixture(scope="module")
+def report(history):
+    return evaluate_durations(history, SETTINGS)
+
+
+def replayed_online(model, jobs, until):
+    """Every job from the fit on, asked of the live predictor at its submission, one event after the other."""
+    predictor, answers = DurationPredictor(model), {}
+    verbs = (predictor.submitted, predictor.started, predictor.ended)
+    for event in events_of(jobs, until):
+        if event.kind == 0 and event.moment >= model.fitted_at:
+            (answers[event.place],) = predictor.forecast([event.job], event.moment)
+        verbs[event.kind](event.job)
+    return answers
+
+
+def replayed_in_batch(model, jobs, until):
+    replay = ForestReplay(jobs, duration_table(jobs, until), until)
+    return {asked.job: asked for asked in replay.run(LiveForest(model), np.inf)}
+
+
+def assert_batch_equals_online(jobs, fit_at, settings):
+    until = jobs[-1].submit
+    model = fit_durations(jobs, fit_at, settings)
+    online, batch = replayed_online(model, jobs, until), replayed_in_batch(model, jobs, until)
+    assert set(online) == set(batch)
+    for place, asked in batch.items():
+        if refusal(asked.placement, asked.cdf) is None:
+            assert np.array_equal(online[place].distribution.cdf, asked.cdf)
+        else:
+            assert online[place].served == "median_of_5"
+    return len(batch)
+
+
+def test_the_replay_in_batches_answers_what_the_online_path_answers(history):
+    assert assert_batch_equals_online(history, history[600].submit, SMALL) == 300
+
+
+@pytest.mark.traces
+def test_the_replay_of_a_real_cluster_answers_what_the_online_path_answers(traces: Path):
+    file = TraceFile(traces / "philly/philly_first_15000_jobs.csv", TraceFormat.PHILLY_USERS)
+    jobs = list(file.read(None, datetime(2026, 1, 1, tzinfo=UTC)).jobs)[:2500]
+    assert assert_batch_equals_online(jobs, jobs[2000].submit, replace(SMALL, leaves=255)) >= 500
+
+
+def test_randomising_what_had_not_ended_leaves_every_earlier_answer_alone(history):
+    """The leak audit, refits and calibration included."""
+    rng = np.random.default_rng(9)
+    now = history[800].submit
+    changed = []
+    for job in history:
+        start = job.start if job.start <= now else max(job.submit, now) + timedelta(seconds=1)
+        end = max(start, now) + timedelta(seconds=float(rng.exponential(5000.0)) + 1.0)
+        known = job.gone_at <= now
+        changed.append(job if known else replace(job, start=start, end=end, outcome=Outcome.FAILED))
+    settings = replace(SMALL, least_jobs=20)
+    answers = []
+    for jobs in (history, changed):
+        table = duration_table(jobs, now)
+        model = fit_durations(jobs, history[700].submit, settings)
+        replay = ForestReplay(jobs, table, now)
+        answers.append([asked.cdf for asked in replay.run(LiveForest(model), now.timestamp())])
+    assert len(answers[0]) == len(answers[1]) >= 95
+    assert all(np.array_equal(one, other) for one, other in zip(*answers, strict=True))
+
+
+def test_the_model_beats_the_floor_where_habits_hold(report):
+    model, floor = report.scores["model"], report.scores["median_of_5"]
+    assert model.n == floor.n == 270
+    assert report.served == "model"
+    assert model.log_mae < floor.log_mae < 0.5
+    assert model.coverage["0.9"] == pytest.approx(0.9, abs=0.06)
+    assert (model.crossings, model.not_positive) == (0, 0)
+    assert report.protocol.refits >= 3
+
+
+def test_the_report_is_the_documented_shape(report):
+    document = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert set(document) == {"protocol", "predictors", "served"}
+    assert set(document["predictors"]) == {"median_of_5", "model"}
+    model = document["predictors"]["model"]
+    assert set(model["pinball_log"]) == {"0.5", "0.9", "0.95"}
+    assert set(model["coverage"]) == {"0.5", "0.8", "0.9", "0.95"}
+    assert set(model["by"]) == {"warm", "cold", "gpus"}
+    assert set(model["by"]["gpus"]) == {"1", "2", "8"}
+    assert model["by"]["warm"]["n"] + model["by"]["cold"]["n"] == model["n"]
+    assert sum(scores["n"] for scores in model["by"]["gpus"].values()) == model["n"]
+    protocol = document["protocol"]
+    assert protocol["rows"] == 900
+    assert protocol["seed"] == 1
+    assert set(protocol["versions"]) == {"lightgbm", "numpy", "python"}
+
+
+def test_the_same_history_gives_the_same_report(history, report):
+    assert evaluate_durations(history, SETTINGS) == report
+
+
+def test_another_history_has_another_digest(history, report):
+    other = [replace(history[0], gpus=4.0), *history[1:]]
+    assert evaluate_durations(other, SETTINGS).protocol.data_digest != report.protocol.data_digest
+
+
+def test_jobs_still_running_are_not_scored_and_the_report_says_so(history):
+    open_ended = [
+        replace(job, end=None, outcome=None) if number % 30 == 0 and number > 600 else job
+        for number, job in enumerate(history)
+    ]
+    report = evaluate_durations(open_ended, SETTINGS)
+    running = sum(job.end is None for job in open_ended[630:])
+    assert report.scores["model"].n == 270 - running
+    assert any(f"{running} jobs after the split" in note for note in report.protocol.assumed)
+
+
+def test_an_incumbent_is_scored_beside_only_if_it_could_not_have_seen_the_test(history):
+    early = fit_durations(history, history[500].submit, SMALL)
+    late = fit_durations(history, history[800].submit, SMALL)
+    assert evaluate_durations(history, SETTINGS, incumbent=early).scores["champion"].n == 270
+    assert "champion" not in evaluate_durations(history, SETTINGS, incumbent=late).scores
+
+
+def test_bulk_submissions_stay_on_one_side_of_the_split():
+    jobs = [a_job(f"job-{n}", submit=NOON + timedelta(hours=n // 10), seconds=60.0 + n) for n in range(100)]
+    report = evaluate_durations(jobs, replace(SETTINGS, split=0.75))
+    assert report.scores["model"].n == 30
+    assert report.protocol.split_time == NOON + timedelta(hours=7)
+
+
+@pytest.mark.parametrize("count", [2, 3, 30])
+def test_a_short_history_is_served_by_the_floor(count):
+    report = evaluate_durations(a_history(count), SETTINGS)
+    assert report.served == "median_of_5"
+    assert report.scores["model"] == report.scores["median_of_5"]
+    assert any("too few jobs" in note for note in report.protocol.assumed)
+    json.dumps(report.to_json(), allow_nan=False)
+
+
+def test_equal_jobs_are_predicted_exactly_enough():
+    jobs = [a_job(f"job-{n}", submit=NOON + timedelta(minutes=n), seconds=300.0) for n in range(300)]
+    scores = evaluate_durations(jobs, SETTINGS).scores
+    assert scores["model"].within_25_percent == scores["median_of_5"].within_25_percent == 1.0
+
+
+@pytest.mark.parametrize("broken", [{"split": 0.0}, {"split": 1.0}, {"refit_days": 0.0}])
+def test_protocols_without_a_test_are_refused(broken):
+    with pytest.raises(Refused):
+        BacktestSettings(**broken)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_histories_without_a_question_are_refused(count):
+    with pytest.raises(Refused, match="at least 2 jobs"):
+        evaluate_durations(a_history(count), SETTINGS)
