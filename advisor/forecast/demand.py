@@ -1,0 +1,235 @@
+"""How many GPUs a pool will want, minutes to a day ahead, and how far its need may rise before that.
+
+For every pool and horizon either the model speaks or the best simple baseline, whichever this pool's own
+recent days favour; and the forecast says which, with how much skill, and why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.domain.forecasts import DemandForecast, HorizonForecast, RiseForecast
+from advisor.domain.units import utc
+from advisor.features.demand import DemandSeries
+from advisor.features.demand_table import MEMORY_MINUTES, feature_rows
+from advisor.forecast.demand_baselines import LEVELS, BaselineTables, baseline_quantiles
+from advisor.forecast.demand_gate import MODEL
+from advisor.forecast.demand_law import ChangeLaw
+from advisor.forecast.demand_model import DemandModel, PoolHorizon, PoolRecord
+from advisor.forecast.demand_rise import RISE_LEVELS, RiseFrequencies, rise_horizons
+
+__all__ = [
+    "DEFAULT_HORIZONS",
+    "FREQUENCIES",
+    "HISTORY_MINUTES",
+    "LEAST_HISTORY_DAYS",
+    "LEVELS",
+    "UNKNOWN",
+    "DemandForecaster",
+    "DemandModel",
+    "model_quantiles",
+]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+DEFAULT_HORIZONS = (5, 15, 30, 60, 1440)
+"""Minutes ahead that are forecast where nobody asks for others."""
+
+LEAST_HISTORY_DAYS = 2.0
+"""Two seasons: days of history below which no model is fitted for a pool."""
+
+HISTORY_MINUTES = MEMORY_MINUTES + 1500
+"""How much of a series a forecast reads: the memory of the features and a day for the seasonal baseline."""
+
+FREQUENCIES = "frequencies"
+"""Served for rises where no model is: how often each was seen at this hour."""
+
+UNKNOWN = "unknown"
+"""Served for rises of a pool that nobody has seen, or not lately."""
+
+_FRESH_STEPS = 3
+_FRESH_MINUTES = 10.0
+_FALLBACKS = ("constant", "persistence")
+
+
+def model_quantiles(law: ChangeLaw, demand: Floats, node_gpus: int, levels: Floats) -> Floats:
+    """Demand in GPUs at ``levels`` from the law of its change in nodes: (rows, levels), ordered and 0 or more."""
+    return np.maximum(demand[:, None] + law.quantiles(levels) * node_gpus, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A series as known at a moment, its newest known sample, and what keeps the model from speaking."""
+
+    series: DemandSeries
+    at: int
+    record: PoolRecord | None
+    objection: str | None
+    rows: Floats | None
+
+
+class DemandForecaster:
+    """Serves a fitted model, or baselines of a pool's own history where there is none (``model`` None).
+
+    It keeps nothing between calls: equal questions get equal answers.
+    """
+
+    def __init__(
+        self,
+        model: DemandModel | None = None,
+        version: str | None = None,
+        horizons_minutes: tuple[int, ...] = DEFAULT_HORIZONS,
+    ) -> None:
+        self._model = model
+        self._version = version
+        self._horizons = horizons_minutes if model is None else model.horizons_minutes
+
+    def forecast(self, series: DemandSeries, now: datetime) -> DemandForecast:
+        """Demand of a pool at each horizon, from what ``series`` knew at ``now``.
+
+        Without any known sample there are no horizons. A series that has fallen silent is frozen at its last
+        known demand, without skill, so that nothing is scaled down because nobody looked.
+        """
+        known = series.until(now)
+        at = known.last_known
+        if at is None:
+            reason = f"no history of pool {series.pool}: its demand is not known"
+            return DemandForecast(pool=series.pool, made_at=now, gpus_now=0.0, horizons=(), reasons=(reason,))
+        gpus_now = float(known.demand[at])
+        silence = utc(now, "now") - known.time_at(at)
+        if silence > _patience(series):
+            return self._frozen(series.pool, now, gpus_now, silence)
+        asked = self._prepare(known, at)
+        answers = [self._horizon(asked, h) for h in self._horizons if h % series.step_minutes == 0]
+        reasons = [asked.objection, *(reason for _, reason in answers), *series.notes]
+        served = any(horizon.served == MODEL for horizon, _ in answers)
+        return DemandForecast(
+            pool=series.pool,
+            made_at=now,
+            gpus_now=gpus_now,
+            horizons=tuple(horizon for horizon, _ in answers),
+            model_version=self._version if served else None,
+            reasons=tuple(reason for reason in reasons if reason is not None),
+        )
+
+    def rise(self, series: DemandSeries, now: datetime) -> RiseForecast:
+        """P(need rises by at least j nodes within h) from what ``series`` knew at ``now``.
+
+        Without any known sample, and while the series is silent, every probability is zero and ``served``
+        is ``unknown``.
+        """
+        known = series.until(now)
+        at = known.last_known
+        if at is None or utc(now, "now") - known.time_at(at) > _patience(series):
+            horizons = rise_horizons(series.step_minutes)
+            table, served = np.zeros((len(horizons), RISE_LEVELS)), UNKNOWN
+        else:
+            table, horizons, served = self._rise_table(self._prepare(known, at))
+        return RiseForecast(
+            pool=series.pool,
+            made_at=now,
+            node_gpus=series.node_gpus,
+            horizons_minutes=horizons,
+            probabilities=tuple(tuple(float(p) for p in row) for row in table),
+            served=served,
+        )
+
+    def _rise_table(self, asked: _Asked) -> tuple[Floats, tuple[int, ...], str]:
+        at = np.array([asked.at])
+        if self._model is None or asked.record is None or asked.rows is None:
+            horizons = rise_horizons(asked.series.step_minutes)
+            seen = RiseFrequencies.from_history(asked.series, horizons)
+            return seen.probabilities(asked.series, at)[0], horizons, FREQUENCIES
+        horizons = self._model.rise_horizons_minutes
+        model = self._model.rise_model(asked.series.pool)
+        if asked.record.rise_verdict.served == MODEL and model is not None and model.can_read(asked.rows)[0]:
+            return model.probabilities(asked.rows, horizons)[0], horizons, MODEL
+        return asked.record.rises.probabilities(asked.series, at)[0], horizons, FREQUENCIES
+
+    def _prepare(self, known: DemandSeries, at: int) -> _Asked:
+        record = None if self._model is None else self._model.pools.get(known.pool)
+        objection = self._objection(known, record)
+        rows = None
+        if objection is None and self._model is not None:
+            first = max(0, at + 1 - HISTORY_MINUTES // known.step_minutes)
+            recent = known.between(first, at + 1)
+            rows = feature_rows(recent, np.array([at - first]), self._model.extra_state)
+        return _Asked(known, at, record, objection, rows)
+
+    def _objection(self, known: DemandSeries, record: PoolRecord | None) -> str | None:
+        """Why the model cannot speak for this series at any horizon, None where it can."""
+        if record is None:
+            hours = known.known_minutes / 60.0
+            if hours < LEAST_HISTORY_DAYS * 24.0:
+                return f"needs two seasons ({LEAST_HISTORY_DAYS:g} days of history), has {hours:.3g} h"
+            return "no model has been fitted for this pool yet"
+        if self._model is not None and known.step_minutes != self._model.step_minutes:
+            return f"the model reads samples {self._model.step_minutes} min apart, not {known.step_minutes}"
+        return None
+
+    def _horizon(self, asked: _Asked, horizon: int) -> tuple[HorizonForecast, str | None]:
+        """The forecast at one horizon, and why it is not the model's."""
+        fitted = None if asked.record is None else asked.record.horizons.get(horizon)
+        if fitted is None or asked.objection is not None:
+            tables = BaselineTables.from_history(asked.series, horizon)
+            return _from_baseline(asked, horizon, tables, _FALLBACKS[0], None), None
+        verdict = fitted.verdict
+        if verdict.served != MODEL:
+            reason = None if verdict.reason is None else f"{horizon} min: {verdict.reason}"
+            return _from_baseline(asked, horizon, fitted.tables, verdict.served, verdict.skill), reason
+        gpus = self._from_model(asked, horizon, fitted)
+        if gpus is not None:
+            return _horizon_forecast(horizon, gpus, verdict.skill, MODEL), None
+        reason = f"{horizon} min: something the model has always been told is not known now"
+        return _from_baseline(asked, horizon, fitted.tables, verdict.best_baseline, None), reason
+
+    def _from_model(self, asked: _Asked, horizon: int, fitted: PoolHorizon) -> Floats | None:
+        model = None if self._model is None else self._model.change_model(asked.series.pool, horizon)
+        if model is None or asked.rows is None or not model.booster.can_read(asked.rows)[0]:
+            return None
+        demand = asked.series.demand[[asked.at]]
+        gpus = model_quantiles(model.law(asked.rows), demand, asked.series.node_gpus, fitted.levels)
+        first: Floats = gpus[0]
+        return first
+
+    def _frozen(self, pool: str, now: datetime, gpus: float, silence: timedelta) -> DemandForecast:
+        minutes = silence.total_seconds() / 60.0
+        held = np.full(len(LEVELS), gpus)
+        return DemandForecast(
+            pool=pool,
+            made_at=now,
+            gpus_now=gpus,
+            horizons=tuple(_horizon_forecast(h, held, None, _FALLBACKS[1]) for h in self._horizons),
+            reasons=(f"nothing seen of pool {pool} for {minutes:.0f} min: frozen at its last known demand",),
+        )
+
+
+def _patience(series: DemandSeries) -> timedelta:
+    """How old the newest sample may be before the series counts as silent."""
+    return timedelta(minutes=max(_FRESH_MINUTES, _FRESH_STEPS * series.step_minutes))
+
+
+def _from_baseline(
+    asked: _Asked, horizon: int, tables: BaselineTables, wanted: str, skill: float | None
+) -> HorizonForecast:
+    """The wanted baseline's forecast, or that of the next simpler one which has enough history to speak."""
+    for name in (wanted, *_FALLBACKS):
+        gpus = baseline_quantiles(name, tables, asked.series, np.array([asked.at]), horizon)[0]
+        if not np.isnan(gpus).any():
+            break
+    return _horizon_forecast(horizon, gpus, skill, name)
+
+
+def _horizon_forecast(horizon: int, gpus: Floats, skill: float | None, served: str) -> HorizonForecast:
+    return HorizonForecast(
+        horizon_minutes=horizon,
+        levels=LEVELS,
+        gpus=tuple(float(g) for g in np.maximum.accumulate(gpus)),
+        skill=skill,
+        served=served,
+    )
