@@ -197,6 +197,27 @@ def test_a_task_goes_where_it_keeps_no_node_up_longer():
     assert decide(cluster, a_slice_request(), remaining=remaining)["task-1"].slices[0].share.node == "node-2"
 
 
+def test_what_was_just_placed_counts_as_keeping_its_node_up():
+    """The ten-hour gang fits node-2 only; the hour's task joins it, although node-1 is fuller."""
+    cluster = a_cluster(nodes=(a_node("node-1"), a_node("node-2")), workloads=(a_workload("a", gpus=6.0),))
+    made = decide(
+        cluster,
+        a_slice_request("gang", gpus=5.0, minutes=600.0, urgent=True),
+        a_slice_request("hour"),
+        remaining={"a": minutes_left(10)},
+    )
+    assert {one.share.node for one in made["gang"].slices + made["hour"].slices} == {"node-2"}
+
+
+def test_keeping_a_large_node_up_costs_more_than_keeping_a_small_one():
+    pool = a_node_pool(node_gpus=(4, 8))
+    cluster = a_cluster(
+        pool, nodes=(a_node("large"), a_node("small", gpus=4)), workloads=(a_workload("a", node="large", gpus=6.0),)
+    )
+    found = decide(cluster, a_slice_request(minutes=120.0), remaining={"a": minutes_left(10)})["task-1"]
+    assert found.slices[0].share.node == "small"
+
+
 def test_of_nodes_that_live_as_long_anyway_the_fullest_takes_the_task():
     cluster = a_cluster(
         nodes=(a_node("node-1"), a_node("node-2")),

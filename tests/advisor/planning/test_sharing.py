@@ -34,6 +34,7 @@ def test_small_servers_share_up_to_the_most_that_is_safe():
     "more, factor, why",
     [
         ({"memory_peaks_gib": (40.0, 30.0, 30.0, 12.0, 10.0)}, 2, "memory peaks"),
+        ({"memory_peaks_gib": (26.0, 25.0, 25.0, 12.0, 10.0)}, 2, "1.1 x their memory peaks is 83.6 GiB"),
         ({"busy_hour": (0.2, 0.2, 0.2, 0.1, 0.1)}, 2, "busiest hours"),
         ({"duty_q95": (0.5, 0.4, 0.4, 0.1, 0.1)}, 2, "95th percentiles"),
         ({"hours": 12.0}, 1, "at least 24 h"),
