@@ -38,40 +38,59 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Champions:
-    """The versions to serve; None where none was promoted or its artefact cannot be read."""
+    """The versions to serve; None where none was promoted or its artefact cannot be read.
+
+    ``named`` are the versions that the registry named, readable or not.
+    """
 
     durations: DurationModel | None
     demand: DemandModel | None
     versions: Mapping[str, str | None]
+    named: Mapping[str, str | None]
     reasons: tuple[str, ...]
 
     @classmethod
     def of(cls, registry: ModelRegistry) -> Champions:
         """Load both champions; one that cannot be read is passed over, with the reason, and baselines answer."""
         reasons: list[str] = []
-        durations_version, durations = _loaded(registry, DURATIONS, DurationModel.load, reasons)
-        demand_version, demand = _loaded(registry, DEMAND, DemandModel.load, reasons)
+        durations, demand = _champion(registry, DURATIONS, reasons), _champion(registry, DEMAND, reasons)
+        duration_model = _loaded(durations, DurationModel.load, reasons)
+        demand_model = _loaded(demand, DemandModel.load, reasons)
         for reason in reasons:
             _log.warning("champion_passed_over", reason=reason)
+        named = {
+            DURATIONS: None if durations is None else durations.version,
+            DEMAND: None if demand is None else demand.version,
+        }
         return cls(
-            durations=durations,
-            demand=demand,
-            versions={DURATIONS: durations_version, DEMAND: demand_version},
+            durations=duration_model,
+            demand=demand_model,
+            versions={
+                DURATIONS: None if duration_model is None else named[DURATIONS],
+                DEMAND: None if demand_model is None else named[DEMAND],
+            },
+            named=named,
             reasons=tuple(reasons),
         )
 
+    def current(self, registry: ModelRegistry) -> bool:
+        """Whether the registry still names these versions; while it cannot be reached, the last good ones stay."""
+        try:
+            named = {name: registry.champion_version(name) for name in (DURATIONS, DEMAND)}
+        except Transient as error:
+            _log.warning("registry_unreachable", reason=str(error))
+            return True
+        return named == dict(self.named)
 
-def _loaded(
-    registry: ModelRegistry, name: str, load: Callable[[Path], Model], reasons: list[str]
-) -> tuple[str | None, Model | None]:
-    champion = _champion(registry, name, reasons)
+
+def _loaded(champion: Registered | None, load: Callable[[Path], Model], reasons: list[str]) -> Model | None:
     if champion is None:
-        return None, None
+        return None
     try:
-        return champion.version, load(champion.folder)
+        return load(champion.folder)
     except Refused as error:
-        reasons.append(f"the champion of {name} cannot be served: {error}")
-        return None, None
+        reasons.append(f"the champion of {champion.name} cannot be served: {error}")
+        return None
 
 
 def _champion(registry: ModelRegistry, name: str, reasons: list[str]) -> Registered | None:

@@ -15,20 +15,29 @@ import structlog
 
 from advisor.clock import Clock
 from advisor.cycle import AdviceCycle, CycleMemory
+from advisor.domain.decisions import DecisionRecord
 from advisor.domain.forecasts import DemandForecast
 from advisor.domain.jobs import Job
-from advisor.domain.nodepools import ClusterSnapshot
 from advisor.domain.plans import Advice, Money
-from advisor.domain.slices import Allocation, SliceLength, SliceRequest
+from advisor.domain.slices import Allocation
 from advisor.errors import AdvisorError, Refused, Transient
 from advisor.forecast.registry import DEMAND, DURATIONS, ModelRegistry
 from advisor.history.store import HistoryStore
 from advisor.planning.allocator import allocate
+from advisor.reconciler.pacing import RecentWants
 from advisor.reconciler.reconcile import ReconcileInputs
 from advisor.settings import Settings
 from dashboards.data import DemandPoint, HistorySummary, JobView
 from serving import wiring
 from serving.advice_json import advice_document
+from serving.answers import (
+    LiveState,
+    duration_answers,
+    job_view,
+    remaining_of_running,
+    searched_text,
+    slice_request,
+)
 from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness
 from serving.foresight import Champions, Foresight
 from serving.wiring import ClusterChoice, ClusterKind
@@ -40,7 +49,11 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveParts:
-    """What the live advisor is made of. ``as_of`` pins the moment; None takes the history's end or the clock."""
+    """What the live advisor is made of.
+
+    ``as_of`` pins the moment; None takes the history's end or the clock. ``continuous`` says that cycle
+    follows cycle, so that a lower limit may wait for a quiet while; a single look has no memory for that.
+    """
 
     settings: Settings
     history: HistoryStore
@@ -48,19 +61,7 @@ class LiveParts:
     clock: Clock
     cluster: ClusterChoice
     as_of: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _State:
-    """Everything one answer needs, all of one moment."""
-
-    now: datetime
-    jobs: tuple[Job, ...]
-    foresight: Foresight
-    advice: Advice
-    snapshot: ClusterSnapshot
-    memory: CycleMemory
-    summary: HistorySummary
+    continuous: bool = False
 
 
 class LiveAdvisor:
@@ -68,7 +69,7 @@ class LiveAdvisor:
 
     def __init__(self, parts: LiveParts) -> None:
         self._parts = parts
-        self._state: _State | None = None
+        self._state: LiveState | None = None
         self._failure: str | None = "the first cycle has not finished yet"
         self._one_at_a_time = threading.Lock()
 
@@ -92,27 +93,30 @@ class LiveAdvisor:
             self._failure = None
             return wait
 
-    def _next_state(self) -> tuple[_State, float]:
+    def _next_state(self) -> tuple[LiveState, float]:
         parts, last = self._parts, self._state
         now = self._moment()
-        jobs = tuple(parts.history.jobs(now))
-        summary = self._summary(jobs)
-        foresight = Foresight.build(Champions.of(parts.registry), jobs, now, parts.settings.demand)
+        champions = self._champions(last)
+        known = self._known(now, champions)
+        if last is not None and last.known == known:
+            jobs, summary, foresight = last.jobs, last.summary, last.foresight
+        else:
+            jobs = tuple(parts.history.jobs(now))
+            summary = self._summary(jobs, now)
+            foresight = Foresight.build(champions, jobs, now, parts.settings.demand)
         cluster = wiring.open_cluster(parts.cluster, jobs, now)
         cycle = AdviceCycle(cluster, foresight.durations, foresight.demand, wiring.cycle_terms(parts.settings))
-        memory = CycleMemory() if last is None else last.memory
-        outcome = cycle.run(jobs, self._inputs(now), memory, foresight.champions.versions)
+        memory = _first_memory(parts) if last is None else last.memory
+        outcome = cycle.run(jobs, self._inputs(now), memory, champions.versions)
         advice = replace(
             outcome.advice,
             synthetic=summary.synthetic,
-            reasons=(*outcome.advice.reasons, *foresight.champions.reasons),
+            reasons=(*outcome.advice.reasons, *champions.reasons),
         )
-        if outcome.decisions:
-            parts.history.record_decisions(outcome.decisions)
-        parts.history.record_advice(now, advice_document(advice))
-        _log.info("cycle_finished", time=now.isoformat(), pools=len(advice.pools), models=dict(advice.models))
-        state = _State(
+        self._keep(now, advice, outcome.decisions)
+        state = LiveState(
             now=now,
+            known=known,
             jobs=jobs,
             foresight=foresight,
             advice=advice,
@@ -121,6 +125,22 @@ class LiveAdvisor:
             summary=summary,
         )
         return state, outcome.next_look_seconds
+
+    def _champions(self, last: LiveState | None) -> Champions:
+        """Those of the last state, unless the registry names others now."""
+        if last is not None and last.foresight.champions.current(self._parts.registry):
+            return last.foresight.champions
+        return Champions.of(self._parts.registry)
+
+    def _known(self, now: datetime, champions: Champions) -> tuple[object, ...]:
+        """What the forecasters depend on: while it stays the same, so do they."""
+        return (now, self._parts.history.revision(), *champions.versions.items())
+
+    def _keep(self, now: datetime, advice: Advice, decisions: Sequence[DecisionRecord]) -> None:
+        if decisions:
+            self._parts.history.record_decisions(decisions)
+        self._parts.history.record_advice(now, advice_document(advice))
+        _log.info("cycle_finished", time=now.isoformat(), pools=len(advice.pools), models=dict(advice.models))
 
     def _moment(self) -> datetime:
         """A live cluster is looked at now; one in memory lives where the history ends: at its last submission."""
@@ -145,18 +165,18 @@ class LiveAdvisor:
             interval_seconds=parts.settings.server.refresh_seconds,
         )
 
-    def _summary(self, jobs: Sequence[Job]) -> HistorySummary:
+    def _summary(self, jobs: Sequence[Job], now: datetime) -> HistorySummary:
         status = self._parts.history.status()
         return HistorySummary(
             jobs=len(jobs),
             first=jobs[0].submit if jobs else None,
-            last=self._parts.history.last_event(self._moment()),
+            last=self._parts.history.last_event(now),
             sources=tuple(source.source for source in status.sources),
             dropped=sum(rejection.count for rejection in status.rejections),
             synthetic=status.synthetic,
         )
 
-    def _current(self) -> _State:
+    def _current(self) -> LiveState:
         state = self._state
         if state is None:
             raise Transient(f"there is no advice yet: {self._failure}")
@@ -175,7 +195,7 @@ class LiveAdvisor:
     def durations(self, asks: Sequence[DurationAsk]) -> tuple[DurationAnswer, ...]:
         """One answer per ask, in order, all from one state."""
         state = self._current()
-        return _answers(state, asks)
+        return duration_answers(state, asks)
 
     def demand(self, pool: str | None) -> tuple[DemandForecast, ...]:
         """Forecasts of every pool, or of one."""
@@ -192,11 +212,11 @@ class LiveAdvisor:
     def allocate(self, asks: Sequence[AllocationAsk]) -> tuple[Allocation, ...]:
         """One allocation per ask, on the newest snapshot; nothing is reserved."""
         state = self._current()
-        answers = _answers(state, [ask.job for ask in asks])
-        requests = [_request(ask, answer, state.now) for ask, answer in zip(asks, answers, strict=True)]
+        answers = duration_answers(state, [ask.job for ask in asks])
+        requests = [slice_request(ask, answer, state.now) for ask, answer in zip(asks, answers, strict=True)]
         plans = {one.pool: one.slice_plan for one in state.advice.pools}
         terms = wiring.allocation_terms(self._parts.settings)
-        return allocate(state.snapshot, requests, plans, terms, state.now)
+        return allocate(state.snapshot, requests, plans, terms, state.now, remaining_of_running(state))
 
     def models(self) -> tuple[ModelSummary, ...]:
         """Registered versions, newest first."""
@@ -254,7 +274,7 @@ class LiveAdvisor:
         for job in reversed(state.jobs):
             if len(found) == limit:
                 break
-            if wanted in _searched(job) and (view := _view(state, job)) is not None:
+            if wanted in searched_text(job) and (view := job_view(state, job)) is not None:
                 found.append(view)
         return tuple(found)
 
@@ -262,73 +282,12 @@ class LiveAdvisor:
         """One job, None if it is unknown or ended too long ago for its promise to be kept."""
         state = self._current()
         found = next((job for job in reversed(state.jobs) if job.id == job_id), None)
-        return None if found is None else _view(state, found)
+        return None if found is None else job_view(state, found)
+
+
+def _first_memory(parts: LiveParts) -> CycleMemory:
+    return CycleMemory(wants=RecentWants() if parts.continuous else None)
 
 
 def _known(gpus: float) -> float | None:
     return None if math.isnan(gpus) else float(gpus)
-
-
-def _answers(state: _State, asks: Sequence[DurationAsk]) -> tuple[DurationAnswer, ...]:
-    version = state.foresight.champions.versions[DURATIONS]
-    jobs = [_asked(ask, at, state.now) for at, ask in enumerate(asks)]
-    whole = state.foresight.durations.forecast(jobs, state.now)
-    return tuple(
-        DurationAnswer(
-            id=ask.id,
-            forecast=replace(forecast, model_version=None if forecast.model_version is None else version),
-            elapsed_seconds=ask.elapsed_seconds,
-        )
-        for ask, forecast in zip(asks, whole, strict=True)
-    )
-
-
-def _asked(ask: DurationAsk, place: int, now: datetime) -> Job:
-    """The job in question. Its place makes its id its own: what is asked about twice is not one job."""
-    return Job(
-        id=f"ask:{place}:{ask.id}",
-        submit=now,
-        gpus=ask.gpus,
-        user=ask.user,
-        namespace=ask.namespace,
-        name=ask.name,
-        image=ask.image,
-        gpu_kind=ask.gpu_kind,
-        pool=ask.pool,
-        cpus=ask.cpus,
-        nodes=ask.nodes,
-    )
-
-
-def _request(ask: AllocationAsk, answer: DurationAnswer, now: datetime) -> SliceRequest:
-    law = answer.forecast.distribution
-    return SliceRequest(
-        id=ask.job.id,
-        submit=now,
-        gpus=ask.job.gpus,
-        duration=law if answer.elapsed_seconds is None else law.given_age(answer.elapsed_seconds),
-        pool=ask.job.pool,
-        gpu_kind=ask.job.gpu_kind,
-        urgent=ask.urgent,
-        deadline=ask.deadline,
-        slice_length=None if ask.slice_minutes is None else SliceLength(ask.slice_minutes),
-    )
-
-
-def _searched(job: Job) -> str:
-    return " ".join(part for part in (job.id, job.user, job.namespace, job.name) if part).lower()
-
-
-def _view(state: _State, job: Job) -> JobView | None:
-    """The job with its promise; an open job without one is answered from what was known at its submission."""
-    promise = state.foresight.promises.get(job.id)
-    open_now = job.gone_at is None
-    if promise is None and not open_now:
-        return None
-    if promise is None:
-        promise = state.foresight.durations.forecast([job], state.now)[0]
-    elapsed = job.elapsed_seconds(state.now)
-    remaining = None
-    if open_now and elapsed is not None:
-        remaining = state.foresight.durations.forecast([job], state.now, [elapsed])[0].distribution
-    return JobView(job=job, forecast=promise, elapsed_seconds=elapsed, remaining=remaining)

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.jobs import Job
 from advisor.domain.reports import DurationReport, DurationScores, RunProtocol
-from advisor.domain.units import SECONDS_PER_DAY
+from advisor.domain.units import SECONDS_PER_DAY, utc
 from advisor.errors import Refused
 from advisor.features.duration import DURATION_SCHEMA
 from advisor.features.replay import EventKind, events_of
 from advisor.forecast.baselines import MEDIAN_OF_5, MedianOfFive
+from advisor.forecast.calibration import Question
 from advisor.forecast.duration import MODEL
 from advisor.forecast.duration_model import DurationModel
 from advisor.forecast.live_forest import LiveForest, refusal
@@ -34,7 +35,7 @@ from training.forests import DurationSettings, fit_forests
 from training.metrics import Marks, mark, scores_of
 from training.quality import beats_baseline
 
-__all__ = ["CHAMPION", "BacktestSettings", "evaluate_durations"]
+__all__ = ["CHAMPION", "BacktestSettings", "evaluate_and_fit", "evaluate_durations"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -90,12 +91,42 @@ def evaluate_durations(
     Raises:
         Refused: fewer than two jobs.
     """
+    return _evaluated(jobs, settings or BacktestSettings(), progress, incumbent)[0]
+
+
+def evaluate_and_fit(
+    jobs: Sequence[Job],
+    now: datetime,
+    settings: BacktestSettings | None = None,
+    progress: Progress | None = None,
+    incumbent: DurationModel | None = None,
+) -> tuple[DurationReport, DurationModel | None]:
+    """The report of :func:`evaluate_durations`, and a model of everything known at ``now``, from one replay.
+
+    ``jobs`` are those known at ``now``. The model starts with the calibration window of the models that
+    answered last in the evaluation, none of which had seen the jobs it asked about; it is None where too
+    few jobs had ended to learn from.
+
+    Raises:
+        Refused: fewer than two jobs, or a time without zone.
+    """
     chosen = settings or BacktestSettings()
+    report, history, questions = _evaluated(jobs, chosen, progress, incumbent)
+    return report, fit_forests(history.table, utc(now, "now").timestamp(), chosen.fit, questions)
+
+
+def _evaluated(
+    jobs: Sequence[Job],
+    chosen: BacktestSettings,
+    progress: Progress | None,
+    incumbent: DurationModel | None,
+) -> tuple[DurationReport, _History, tuple[Question, ...]]:
+    """The report, the history it is of, and the calibration window as it stood at the end."""
     history = _history(jobs, chosen, progress)
     asked = np.array(sorted(history.floors), dtype=np.intp)
     known = history.table.gone[asked] >= 0
     scored = asked[known & ~history.table.censored[asked] & (history.table.seconds[asked] > 0)]
-    served, refits = _served(history, chosen, progress)
+    served, refits, questions = _served(history, chosen, progress)
     answers = {MEDIAN_OF_5: history.floors, MODEL: served}
     if incumbent is not None and incumbent.fitted_at.timestamp() <= history.split:
         answers[CHAMPION] = _replayed(history, incumbent)
@@ -106,7 +137,8 @@ def evaluate_durations(
             progress("scores", number, len(answers))
         marks[name] = mark([laws[int(job)] for job in scored], seconds)
     report = _report(history, scored, marks, _protocol(history, chosen, refits, asked.size - scored.size))
-    return replace(report, served=MODEL if beats_baseline(report, None).promoted else MEDIAN_OF_5)
+    served_name = MODEL if beats_baseline(report, None).promoted else MEDIAN_OF_5
+    return replace(report, served=served_name), history, questions
 
 
 def _history(jobs: Sequence[Job], settings: BacktestSettings, progress: Progress | None) -> _History:
@@ -141,8 +173,8 @@ def _floors(jobs: Sequence[Job], split: datetime) -> dict[int, DurationDistribut
 
 def _served(
     history: _History, settings: BacktestSettings, progress: Progress | None
-) -> tuple[dict[int, DurationDistribution], int]:
-    """What would have been served to every job from the split on, and how often a model was fitted for it."""
+) -> tuple[dict[int, DurationDistribution], int, tuple[Question, ...]]:
+    """What would have been served from the split on, how many fits that took, and the calibration window at the end."""
     replay = ForestReplay(history.jobs, history.table, history.until)
     answers = dict(history.floors)
     questions = None
@@ -158,7 +190,7 @@ def _served(
         forest = LiveForest(model)
         _collect(replay, forest, end, answers)
         questions = forest.questions
-    return answers, fitted
+    return answers, fitted, questions or ()
 
 
 def _spans(history: _History, settings: BacktestSettings) -> Iterator[tuple[float, float]]:

@@ -25,9 +25,8 @@ from advisor.forecast.demand_model import DemandModel
 from advisor.forecast.duration_model import DurationModel
 from advisor.forecast.registry import DEMAND, DURATIONS, ModelCard, ModelRegistry
 from advisor.history.snapshot import Snapshot, read_snapshot, write_snapshot
-from training.backtest import BacktestSettings, evaluate_durations
+from training.backtest import BacktestSettings, evaluate_and_fit
 from training.demand import DemandFitSettings, fit_demand
-from training.duration import fit_durations
 from training.quality import beats_baseline
 
 __all__ = ["ModelRun", "TrainingJob", "TrainingPlan", "TrainingRun", "demand_decision"]
@@ -112,9 +111,9 @@ class TrainingJob:
     def _durations(self, jobs: Sequence[Job], snapshot: Snapshot) -> tuple[ModelRun, DurationReport | None]:
         if len(jobs) < 2:
             return _nothing(DURATIONS, f"{len(jobs)} job is no history to evaluate on"), None
-        report = evaluate_durations(jobs, self.plan.durations, self.progress, self._champion_durations())
+        incumbent = self._champion_durations()
+        report, model = evaluate_and_fit(jobs, self.now, self.plan.durations, self.progress, incumbent)
         decision = beats_baseline(report, None, rivals=_RIVALS)
-        model = fit_durations(jobs, self.now, self.plan.durations.fit, self.progress)
         if model is None:
             return _nothing(DURATIONS, "too few jobs have ended to fit a model: the baseline is served"), report
         card = self._card(DURATIONS, snapshot, decision, self.plan.durations.fit.seed)

@@ -153,6 +153,11 @@ class ModelRegistry:
         """The version that is to be served, None if there is none."""
         return self._by_alias(name, CHAMPION)
 
+    def champion_version(self, name: str) -> str | None:
+        """The version that is to be served, without fetching its artefact."""
+        with _translated(name):
+            return self._alias_version(name, CHAMPION)
+
     def challenger(self, name: str) -> Registered | None:
         """The newest version that is not served, None if there is none."""
         return self._by_alias(name, CHALLENGER)

@@ -71,6 +71,11 @@ def last_submit(connection: Connection) -> datetime | None:
     return None if latest is None else from_microseconds(latest)
 
 
+def revision(connection: Connection) -> int:
+    """See :meth:`advisor.history.store.HistoryStore.revision`."""
+    return int(connection.execute(select(func.coalesce(func.max(INGESTS.c.id), 0))).scalar_one())
+
+
 def watermark(connection: Connection, source: str) -> datetime | None:
     """See :meth:`advisor.history.store.HistoryStore.watermark`."""
     query = select(func.max(INGESTS.c.watermark_us)).where(INGESTS.c.source == source)

@@ -92,27 +92,8 @@ def job_of(row: Row) -> Job:
     Raises:
         Refused: the row breaks a rule of :class:`~advisor.domain.jobs.Job`.
     """
-    (
-        identity,
-        submit,
-        gpus,
-        start,
-        end,
-        outcome,
-        last_seen,
-        user,
-        namespace,
-        name,
-        image,
-        gpu_kind,
-        pool,
-        cpus,
-        nodes,
-        priority,
-        time_limit_seconds,
-        start_assumed,
-        calendar_known,
-    ) = row
+    identity, submit, gpus, start, end, outcome, last_seen, *told, time_limit_seconds, assumed, calendar_known = row
+    user, namespace, name, image, gpu_kind, pool, cpus, nodes, priority = told
     return Job(
         id=identity,
         submit=from_microseconds(submit),
@@ -131,6 +112,6 @@ def job_of(row: Row) -> Job:
         nodes=nodes,
         priority=priority,
         time_limit_seconds=time_limit_seconds,
-        start_assumed=start_assumed,
+        start_assumed=assumed,
         calendar_known=calendar_known,
     )

@@ -110,6 +110,11 @@ class HistoryStore:
         with self._database.reading() as connection:
             return reading.last_submit(connection)
 
+    def revision(self) -> int:
+        """A number that grows with every ingest that changed something; while it stands, every read stands."""
+        with self._database.reading() as connection:
+            return reading.revision(connection)
+
     def is_synthetic(self) -> bool:
         """Whether the jobs were generated, which must be said wherever something made of them is shown."""
         with self._database.reading() as connection:

@@ -11,7 +11,7 @@ from rich.table import Table
 from advisor.clock import SystemClock
 from advisor.domain.plans import Advice, PoolAdvice
 from advisor.domain.units import shown_duration
-from advisor.reconciler.patches import APPLY_COMMAND, to_yaml
+from advisor.reconciler.patches import to_yaml
 from advisor.settings import Settings, load_settings
 from serving.advice_json import advice_document
 from serving.cli.options import AsOfOption, ConfigOption, DebugOption, OutputOption, moment_of
@@ -116,5 +116,5 @@ def _pool_parts(pool: PoolAdvice) -> list[Table | str]:
     parts += [f"- {reason}" for reason in pool.reasons]
     manifests = [*([] if pool.patch is None else [pool.patch]), *pool.manifests]
     if manifests:
-        parts.append(f"# {APPLY_COMMAND}\n{to_yaml(manifests)}")
+        parts.append(to_yaml(manifests))
     return parts

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from advisor.clock import SystemClock
 from advisor.domain.ingest import JobBatch
 from advisor.errors import Refused
 from advisor.history.store import HistoryStore
@@ -18,14 +16,14 @@ from advisor.settings import Settings, load_settings
 from advisor.telemetry.mapping import read_mapping
 from advisor.telemetry.synthetic import synthetic_workload
 from advisor.telemetry.traces import TraceFile, TraceFormat
+from serving.bind import check_bind
 from serving.cli.advise import NodeGpusOption, advice_tables
 from serving.cli.options import ConfigOption, DebugOption
-from serving.cli.output import progress_bar
-from serving.cli.serve import HostOption, PortOption, at_address, serve_live
+from serving.cli.output import printer, progress_bar
+from serving.cli.serve import HostOption, PortOption, at_address, live_from, serve_live
 from serving.cli.training import run_tables, train_on
-from serving.live import LiveAdvisor, LiveParts
 from serving.logs import set_up_logs
-from serving.wiring import ClusterChoice, open_history, open_registry
+from serving.wiring import ClusterChoice, open_history
 
 __all__ = ["app"]
 
@@ -64,28 +62,21 @@ def demo(
     del debug
     set_up_logs()
     settings = at_address(_home_for(load_settings(config), data, trace_format), host, port)
-    console = Console(highlight=False)
+    check_bind(settings.server.host)
+    console = printer()
     with open_history(settings) as store:
         _ingest(store, data, trace_format, mapping)
         run = train_on(settings, store, _SPLIT)
         for part in run_tables(run):
             console.print(part)
-        choice = ClusterChoice(node_gpus=node_gpus)
-        live = LiveAdvisor(
-            LiveParts(
-                settings=settings,
-                history=store,
-                registry=open_registry(settings),
-                clock=SystemClock(),
-                cluster=choice,
-            )
-        )
+        live = live_from(settings, ClusterChoice(node_gpus=node_gpus), store, None)
         live.refresh()
         for part in advice_tables(live.advice(), settings):
             console.print(part)
-    if serve:
-        console.print(f"dashboard and API on http://{settings.server.host}:{settings.server.port}/ (stop with Ctrl-C)")
-        serve_live(settings, choice)
+        if serve:
+            address = f"http://{settings.server.host}:{settings.server.port}/"
+            console.print(f"dashboard and API on {address} (stop with Ctrl-C)")
+            serve_live(settings, live)
 
 
 def _home_for(settings: Settings, data: Path | None, trace_format: TraceFormat) -> Settings:

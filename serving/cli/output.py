@@ -14,7 +14,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-__all__ = ["Output", "Report", "Step", "progress_bar", "render", "table"]
+__all__ = ["Output", "Report", "Step", "printer", "progress_bar", "render", "table"]
+
+
+_PLAIN_WIDTH = 140
 
 
 class Output(StrEnum):
@@ -49,9 +52,15 @@ def render(output: Output, document: Mapping[str, Any], tables: Report) -> None:
     elif output is Output.YAML:
         sys.stdout.write(yaml.safe_dump(json.loads(json.dumps(document, default=str)), sort_keys=False))
     else:
-        console = Console(highlight=False)
+        console = printer()
         for part in tables():
             console.print(part)
+
+
+def printer() -> Console:
+    """Standard output for people; as wide as the terminal, or wide enough for tables where it is none."""
+    plain = Console(highlight=False)
+    return plain if plain.is_terminal else Console(highlight=False, width=_PLAIN_WIDTH)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
@@ -68,6 +77,8 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
+        if value == int(value):
+            return f"{value:,.0f}"
         return f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}"
     return str(value)
 

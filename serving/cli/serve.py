@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ from fastapi import FastAPI
 
 from advisor.clock import SystemClock
 from advisor.errors import Refused
+from advisor.history.store import HistoryStore
 from advisor.settings import Settings, load_settings
 from serving.app import create_app
 from serving.bind import check_bind, server_config
@@ -22,7 +24,7 @@ from serving.live import LiveAdvisor, LiveParts
 from serving.logs import set_up_logs
 from serving.wiring import ClusterChoice, ClusterKind, open_history, open_registry
 
-__all__ = ["HostOption", "PortOption", "app", "at_address", "serve_live"]
+__all__ = ["HostOption", "PortOption", "app", "at_address", "live_from", "serve_live"]
 
 app = typer.Typer(help="API and dashboard.")
 
@@ -47,8 +49,12 @@ def serve(
 ) -> None:
     """Serve predictions, advice and the dashboard until interrupted."""
     del debug
+    set_up_logs()
+    settings = at_address(load_settings(config), host, port)
+    check_bind(settings.server.host)
     choice = ClusterChoice(kind=cluster, file=cluster_file, node_gpus=node_gpus)
-    serve_live(at_address(load_settings(config), host, port), choice, as_of)
+    with open_history(settings) as history:
+        serve_live(settings, live_from(settings, choice, history, moment_of(as_of)))
 
 
 def at_address(settings: Settings, host: str | None, port: int | None) -> Settings:
@@ -58,25 +64,27 @@ def at_address(settings: Settings, host: str | None, port: int | None) -> Settin
     return settings.model_copy(update={"server": server.model_copy(update=update)})
 
 
-def serve_live(settings: Settings, choice: ClusterChoice, as_of: str | None = None) -> None:
-    """Listen until interrupted; the first cycle runs while the server already answers that it is not ready.
+def live_from(settings: Settings, choice: ClusterChoice, history: HistoryStore, as_of: datetime | None) -> LiveAdvisor:
+    """The live advisor of a server, on an open history."""
+    parts = LiveParts(
+        settings=settings,
+        history=history,
+        registry=open_registry(settings),
+        clock=SystemClock(),
+        cluster=choice,
+        as_of=as_of,
+        continuous=True,
+    )
+    return LiveAdvisor(parts)
+
+
+def serve_live(settings: Settings, live: LiveAdvisor) -> None:
+    """Listen until interrupted; until the first cycle has finished the server answers that it is not ready.
 
     Raises:
         Refused: the address is not loopback, or the port is taken.
     """
-    set_up_logs()
     check_bind(settings.server.host)
-    history = open_history(settings)
-    live = LiveAdvisor(
-        LiveParts(
-            settings=settings,
-            history=history,
-            registry=open_registry(settings),
-            clock=SystemClock(),
-            cluster=choice,
-            as_of=moment_of(as_of),
-        )
-    )
     loop = ControllerLoop(live.refresh)
 
     @asynccontextmanager
@@ -84,7 +92,6 @@ def serve_live(settings: Settings, choice: ClusterChoice, as_of: str | None = No
         loop.start()
         yield
         loop.stop()
-        history.close()
 
     stale = settings.guards.stale_after_minutes
     made = create_app(live, live, settings.server, stale_after_minutes=stale, lifespan=lifespan)
