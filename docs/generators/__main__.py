@@ -11,7 +11,7 @@ def main(arguments: list[str]) -> int:
     """Exit code 1 where ``--check`` finds a page out of date."""
     if arguments == ["--check"]:
         found = stale()
-        sys.stderr.writelines(f"out of date: docs/reference/{name}; run make reference\n" for name in found)
+        sys.stderr.writelines(f"out of date: docs/reference/{name}; run python -m docs.generators\n" for name in found)
         return 1 if found else 0
     sys.stdout.writelines(f"written: docs/reference/{name}\n" for name in write())
     return 0

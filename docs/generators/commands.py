@@ -36,6 +36,8 @@ _EXIT_CODES = {
 _KINDS = {"str": "text", "int": "whole number", "float": "number", "bool": "yes or no", "Path": "path"}
 
 _EVERYWHERE = ("output", "config", "debug")
+# What the framework adds to a command that stands alone.
+_OF_THE_SHELL = ("install_completion", "show_completion")
 
 
 class Command(NamedTuple):
@@ -71,7 +73,7 @@ def commands_page() -> str:
         table(("command", "does"), summary),
         "## Exit codes",
         table(("code", "meaning"), exits),
-        "## Options of every command",
+        "## Options that most commands share",
         table(_COLUMNS, [_option(shared[name]) for name in _EVERYWHERE if name in shared]),
         *(_section(command) for command in known),
     )
@@ -86,7 +88,7 @@ def _unfolded(words: tuple[str, ...], command: object) -> Iterator[Command]:
             yield from _unfolded((*words, name), child)
     elif isinstance(command, TyperCommand):
         kept = (p for p in command.params if isinstance(p, TyperArgument | TyperOption))
-        yield Command(words, command.help or "", tuple(p for p in kept if not p.hidden))
+        yield Command(words, command.help or "", tuple(p for p in kept if not (p.hidden or p.name in _OF_THE_SHELL)))
 
 
 def _section(command: Command) -> str:

@@ -1,0 +1,66 @@
+"""What the pages tell people to type exists: make targets and variables, commands and their options."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from docs.generators.commands import commands
+from serving.cli.root import COMMANDS
+from tests.docs.markdown_pages import ROOT, blocks, inline_codes, markdown_files
+
+PAGES = markdown_files()
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def _typed(text: str) -> list[str]:
+    """Every line that a page offers for typing."""
+    lines = list(inline_codes(text))
+    for block in blocks(text):
+        if block.info in {"sh", "console"}:
+            lines += block.body.replace("\\\n", " ").splitlines()
+    return [line.split(" #")[0].strip() for line in lines]
+
+
+def _targets(line: str) -> list[str]:
+    return [word for word in line.split()[1:] if re.fullmatch(r"[a-z][a-z-]*", word)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_make_targets_and_variables_exist(page):
+    for line in _typed(page.read_text(encoding="utf-8")):
+        if line.startswith("make "):
+            for target in _targets(line):
+                assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE), line
+            for variable in re.findall(r"\b([A-Z]+)=", line):
+                assert re.search(rf"^{variable} \?=", MAKEFILE, re.MULTILINE), line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_and_their_options_exist(page):
+    for line in _typed(page.read_text(encoding="utf-8")):
+        if re.match(r"(gsa|gpu-slice-advisor) [a-z-]", line):
+            _check(line)
+
+
+def _check(line: str) -> None:
+    words = shlex.split(re.split(r" [|><&]", line)[0])[1:]
+    if words[0].startswith("-"):
+        return
+    assert words[0] in COMMANDS, f"{line}: there is no such command"
+    known = [command for command in commands() if list(command.words) == words[: len(command.words)]]
+    if not known:
+        # A group named alone, such as `gsa models`, is no command but may be spoken of.
+        assert any(command.words[: len(words)] == tuple(words) for command in commands()), line
+        return
+    options = {word.split("=")[0] for word in words if word.startswith("-")}
+    assert options <= known[0].option_names, line
+
+
+def test_the_readme_begins_with_both_commands():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    typed = [block.body.splitlines()[0] for block in blocks(text) if block.info == "sh"]
+    assert "make run" in typed
+    assert "make test" in typed
