@@ -122,12 +122,12 @@ class Dashboard:
     def _seen(self) -> Seen:
         troubles: list[str] = []
         return Seen(
-            now=self._data.now(),
+            now=_unless_trouble(self._data.now, troubles),
             stale_after_minutes=self._stale_after,
             advice=_unless_trouble(self._data.advice, troubles),
             history=_unless_trouble(self._data.history, troubles),
             money=_unless_trouble(self._data.money, troubles),
-            troubles=tuple(troubles),
+            troubles=tuple(dict.fromkeys(troubles)),
         )
 
     def _page(self, template: str, context: object, kind: type) -> Response:

@@ -8,6 +8,7 @@ from typing import Any
 from advisor.domain.forecasts import DemandForecast, HorizonForecast
 from dashboards.charts.figure import Chart, Key, Mark, axis, figure, line, marked
 from dashboards.data import DemandPoint
+from dashboards.formats import gpus
 
 __all__ = ["NEAR_MINUTES", "demand_fan"]
 
@@ -90,11 +91,11 @@ def _shade(low: float, high: float, levels: list[float]) -> str:
 
 def _summary(near: list[HorizonForecast], forecast: DemandForecast) -> str:
     if not near:
-        return f"{forecast.gpus_now:g} GPUs are wanted now; nothing is forecast for the next hours."
+        return f"Demand is {gpus(forecast.gpus_now)} now; nothing is forecast for the next hours."
     last = near[-1]
     return (
-        f"{forecast.gpus_now:g} GPUs are wanted now; in {last.horizon_minutes} min {last.quantile(0.5):.4g} "
-        f"with even odds of more, and more than {last.quantile(0.9):.4g} once in ten times."
+        f"Demand is {gpus(forecast.gpus_now)} now; in {last.horizon_minutes} min it is above "
+        f"{gpus(last.quantile(0.5))} with even odds, and above {gpus(last.quantile(0.9))} once in ten times."
     )
 
 

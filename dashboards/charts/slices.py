@@ -16,7 +16,7 @@ _HOVER = "%{customdata}<br>%{y:.1f} GPU-min lost per 100 useful<extra></extra>"
 _RECOMMENDED = Key("Recommended", "@accent", "dot")
 _IN_USE = Key("In use", "@second", "diamond")
 _FORBIDDEN = Key("Not allowed", "@muted", "cross")
-_SYMBOLS = {"dot": ("circle", 13), "diamond": ("diamond", 12), "cross": ("x-thin-open", 7)}
+_SYMBOLS = {"dot": ("circle", 13), "diamond": ("diamond", 18), "cross": ("x-thin-open", 7)}
 
 
 def slice_cost(one: SliceClass, position: int) -> Chart | None:

@@ -17,7 +17,7 @@ __all__ = ["Frame", "Seen", "ServedModel", "frame"]
 class Seen:
     """What was read for a page, and what could not be (each trouble a sentence)."""
 
-    now: datetime
+    now: datetime | None
     stale_after_minutes: float
     advice: Advice | None = None
     history: HistorySummary | None = None
@@ -37,7 +37,10 @@ class ServedModel:
 class Frame:
     """Freshness, origin and terms of everything on the page."""
 
-    now: Annotated[datetime, "The moment the page speaks of, UTC: the clock, or the end of a replayed history."]
+    now: Annotated[
+        datetime | None,
+        "The moment the page speaks of, UTC: the clock, or the end of a replayed history; none before the first cycle.",
+    ]
     mode: Annotated[str | None, "Observe and Recommend change nothing; Apply may act within its guards."]
     synthetic: Annotated[
         bool, "Whether the history is a generated workload; its numbers say nothing about a real cluster."
@@ -86,8 +89,8 @@ def frame(seen: Seen) -> Frame:
     )
 
 
-def _age(now: datetime, then: datetime) -> float:
-    return max(0.0, (now - then).total_seconds())
+def _age(now: datetime | None, then: datetime) -> float | None:
+    return None if now is None else max(0.0, (now - then).total_seconds())
 
 
 def _stale(seen: Seen) -> tuple[str, ...]:
@@ -100,5 +103,5 @@ def _stale(seen: Seen) -> tuple[str, ...]:
     return tuple(
         f"{what} is {shown_duration(age)} old; beyond {shown_duration(limit)} nothing is changed on its ground."
         for what, age in ages
-        if age > limit
+        if age is not None and age > limit
     )

@@ -24,6 +24,7 @@ class JobRow:
     url: Annotated[str, "The job's own page."]
     name: Annotated[str | None, "Name of the job."]
     user: Annotated[str | None, "Who submitted it."]
+    namespace: Annotated[str | None, "Kubernetes namespace, virtual cluster or account."]
     gpus: Annotated[float, "GPUs it asks for."]
     submit: Annotated[datetime, "When it was submitted, UTC."]
     status: Annotated[str, "Waiting, running, or how it ended."]
@@ -132,26 +133,27 @@ def job_page(seen: Seen, view: JobView) -> JobPage:
     )
 
 
-def _row(view: JobView, now: datetime) -> JobRow:
+def _row(view: JobView, now: datetime | None) -> JobRow:
     job, durations = view.job, view.forecast.distribution
     return JobRow(
         id=job.id,
         url=f"/jobs/{quote(job.id, safe='')}",
         name=job.name,
         user=job.user,
+        namespace=job.namespace,
         gpus=job.gpus,
         submit=job.submit,
         status=_status(job, now),
         p50_seconds=durations.median,
         p90_seconds=durations.quantile(0.9),
-        elapsed_seconds=job.elapsed_seconds(now),
+        elapsed_seconds=None if now is None else job.elapsed_seconds(now),
     )
 
 
-def _status(job: Job, now: datetime) -> str:
+def _status(job: Job, now: datetime | None) -> str:
     if job.outcome is not None:
         return job.outcome.value
-    return "waiting" if job.start is None or job.start > now else "running"
+    return "waiting" if job.start is None or (now is not None and job.start > now) else "running"
 
 
 def _marks(view: JobView) -> tuple[Mark, ...]:
@@ -163,8 +165,8 @@ def _marks(view: JobView) -> tuple[Mark, ...]:
     return ()
 
 
-def _remaining(view: JobView, now: datetime) -> RemainingView | None:
-    if view.remaining is None:
+def _remaining(view: JobView, now: datetime | None) -> RemainingView | None:
+    if view.remaining is None or now is None:
         return None
     p50, p90 = view.remaining.quantile(0.5), view.remaining.quantile(0.9)
     return RemainingView(

@@ -145,7 +145,7 @@ class PoolPage:
     warm: Annotated[WarmView, "Warm capacity and keep-alive."]
     changes: Annotated[tuple[ChangeRow, ...], "What should change, and what a guard refuses."]
     manifest: Annotated[str | None, "The allowed changes for `kubectl apply --server-side`; none where there are none."]
-    reasons: Annotated[tuple[str, ...], "What holds for the whole pool."]
+    reasons: Annotated[tuple[str, ...], "What holds for the whole pool, beside the reasons of its parts."]
 
 
 def pool_page(seen: Seen, found: PoolAdvice, recent: tuple[DemandPoint, ...]) -> PoolPage:
@@ -166,8 +166,14 @@ def pool_page(seen: Seen, found: PoolAdvice, recent: tuple[DemandPoint, ...]) ->
         warm=_warm(found.warm, found.changes, currency),
         changes=tuple(_change(change) for change in found.changes),
         manifest=_manifest(found),
-        reasons=found.reasons,
+        reasons=_own_reasons(found),
     )
+
+
+def _own_reasons(pool: PoolAdvice) -> tuple[str, ...]:
+    # The advice sums up its parts, each line under the part's name; on the page each part says it itself.
+    said = {*pool.slice_plan.reasons, *pool.warm.reasons, *pool.demand.reasons}
+    return tuple(line for line in pool.reasons if line not in said and line.partition(": ")[2] not in said)
 
 
 def _slice(one: SliceClass, position: int) -> SliceView:

@@ -13,7 +13,7 @@ from serving.advice_json import advice_document, pool_document
 from serving.api import examples
 from serving.api.advice_schema import PoolRecommendationAnswer, RecommendationsAnswer
 from serving.api.asks import AllocationsAsk, DurationsAsk
-from serving.api.deps import AskedAllocations, AskedDemand, AskedDurations, Service
+from serving.api.deps import AskedDemand, Service, asked, service_of
 from serving.api.fields import answered
 from serving.api.openapi import answers_with, body_of
 from serving.api.problems import NotReady
@@ -50,11 +50,12 @@ def _allocations(service: AdvisorService, asks: Sequence[AllocationAsk]) -> Resp
     responses=answers_with(examples.DURATIONS, 400, 413, 422, 503),
     openapi_extra=body_of(DurationsAsk, examples.DURATIONS_ASK),
 )
-async def predict_durations(service: Service, asked: AskedDurations) -> Response:
+async def predict_durations(request: Request) -> Response:
     """Predict the duration of each job as a distribution, and what remains of those that run already."""
-    if len(asked.jobs) <= _FEW:
-        return _predictions(service, asked.asks())
-    return await run_in_threadpool(_predictions, service, asked.asks())
+    asks = (await asked(request, DurationsAsk)).asks()
+    if len(asks) <= _FEW:
+        return _predictions(service_of(request), asks)
+    return await run_in_threadpool(_predictions, service_of(request), asks)
 
 
 @v1.get(
@@ -105,9 +106,10 @@ def recommend_pool(service: Service, pool: str) -> Response:
     responses=answers_with(examples.ALLOCATIONS, 400, 413, 422, 503),
     openapi_extra=body_of(AllocationsAsk, examples.ALLOCATIONS_ASK),
 )
-async def allocate(service: Service, asked: AskedAllocations) -> Response:
+async def allocate(request: Request) -> Response:
     """Place each job on the cluster as it is now: slices, or when, or why not. Nothing is reserved."""
-    return await run_in_threadpool(_allocations, service, asked.asks())
+    asks = (await asked(request, AllocationsAsk)).asks()
+    return await run_in_threadpool(_allocations, service_of(request), asks)
 
 
 @v1.get(

@@ -68,6 +68,22 @@ def test_before_the_first_cycle_the_overview_says_what_is_missing():
     assert "no advice cycle has run yet" in shown
 
 
+def test_while_not_even_the_moment_is_known_the_trouble_is_told_once():
+    shown = page("/", FakePages(now_is=None, advice_now=None))
+
+    assert "No advice yet" in shown
+    assert shown.count("no advice cycle has run yet") == 1
+
+
+def test_reasons_that_a_section_tells_are_not_told_twice():
+    pool = replace(a_pool(), reasons=("slices: switches not measured", "sharing: whole GPUs only"))
+
+    shown = page("/pools/a100", FakePages(advice_now=an_advice(pool)))
+
+    assert shown.count("switches not measured") == 1
+    assert "sharing: whole GPUs only" in shown
+
+
 def test_a_cluster_without_pools_is_told_how_to_be_seen():
     nothing = Advice(time=NOON, mode=Mode.OBSERVE, pools=())
 

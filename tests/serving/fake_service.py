@@ -298,12 +298,14 @@ class FakePages:
 
     advice_now: Advice | None = field(default_factory=an_advice)
     jobs_now: tuple[Job, ...] = field(default_factory=some_jobs)
-    now_is: datetime = NOON
+    now_is: datetime | None = NOON
     history_trouble: str | None = None
     forecast: DurationForecast = field(default_factory=a_forecast)
     recent: tuple[DemandPoint, ...] | None = None
 
     def now(self) -> datetime:
+        if self.now_is is None:
+            raise Transient("no advice cycle has run yet")
         return self.now_is
 
     def advice(self) -> Advice:
@@ -354,6 +356,6 @@ class FakePages:
 
     def _view(self, job: Job) -> JobView:
         running = job.start is not None and job.outcome is None
-        elapsed = job.elapsed_seconds(self.now_is) if running else None
+        elapsed = job.elapsed_seconds(self.now()) if running else None
         remaining = None if elapsed is None else self.forecast.distribution.given_age(elapsed)
         return JobView(job=job, forecast=self.forecast, elapsed_seconds=elapsed, remaining=remaining)
