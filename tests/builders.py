@@ -12,6 +12,7 @@ from advisor.domain.jobs import Job, Outcome
 from advisor.domain.nodepools import ClusterSnapshot, Node, NodePool, Workload
 from advisor.domain.plans import Advice, Mode, PoolAdvice, WarmPlan
 from advisor.domain.slices import SliceClass, SlicePlan, SliceRequest
+from advisor.features.demand import DemandSeries
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 """A Monday noon, where most small test worlds begin."""
@@ -148,3 +149,19 @@ def a_history(count: int = 400, *, seed: int = 1, owners: int = 6, begin: dateti
         more = {"user": f"user-{owner}", "gpus": gpus, "outcome": outcome, "nodes": 1}
         jobs.append(a_job(f"job-{number}", submit=moment, start=start, seconds=seconds, **more))
     return jobs
+
+
+def a_demand_series(running: Any, *, pool: str = "default", step_minutes: int = 5, **more: Any) -> DemandSeries:
+    """A pool that ran these GPUs from noon on; nothing is seen pending unless said."""
+    row = np.asarray(running, dtype=np.float64)
+    return DemandSeries(**{"pool": pool, "start": NOON, "step_minutes": step_minutes, "running": row, **more})
+
+
+def a_clockwork_series(days: float = 10.0, *, pool: str = "clockwork", seed: int = 1, **more: Any) -> DemandSeries:
+    """A pool where two nodes of work come every hour for 20 min, on top of a level that wanders: easy to foresee."""
+    rng = np.random.default_rng(seed)
+    count = int(days * 288)
+    minute = np.arange(count) * 5
+    level = 8.0 * np.cumsum(rng.choice([-1, 0, 1], size=count, p=[0.01, 0.98, 0.01]))
+    running = np.abs(level) + 16.0 * (minute % 60 < 20)
+    return a_demand_series(running, pool=pool, **{"pending": np.zeros(count), **more})

@@ -66,9 +66,9 @@ class PoolRows:
         moved: Floats = np.where(inside, ended - self.series.demand[self.at], np.nan) / self.series.node_gpus
         return moved
 
-    def known_days(self, before_unix: float) -> float:
-        """Days of samples that were really seen before a moment."""
-        seen = ~np.isnan(self.series.demand) & (self.series.unix < before_unix)
+    def known_days(self, until_unix: float) -> float:
+        """Days of samples that were really seen up to a moment."""
+        seen = ~np.isnan(self.series.demand) & (self.series.unix <= until_unix)
         return float(seen.sum() * self.series.step_minutes / 1440.0)
 
 

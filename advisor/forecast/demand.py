@@ -6,6 +6,7 @@ recent days favour; and the forecast says which, with how much skill, and why.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -106,7 +107,7 @@ class DemandForecaster:
             return self._frozen(series.pool, now, gpus_now, silence)
         asked = self._prepare(known, at)
         answers = [self._horizon(asked, h) for h in self._horizons if h % series.step_minutes == 0]
-        reasons = [asked.objection, *(reason for _, reason in answers), *series.notes]
+        reasons = [asked.objection, *_by_horizon(answers), *series.notes]
         served = any(horizon.served == MODEL for horizon, _ in answers)
         return DemandForecast(
             pool=series.pool,
@@ -180,12 +181,11 @@ class DemandForecaster:
             return _from_baseline(asked, horizon, tables, _FALLBACKS[0], None), None
         verdict = fitted.verdict
         if verdict.served != MODEL:
-            reason = None if verdict.reason is None else f"{horizon} min: {verdict.reason}"
-            return _from_baseline(asked, horizon, fitted.tables, verdict.served, verdict.skill), reason
+            return _from_baseline(asked, horizon, fitted.tables, verdict.served, verdict.skill), verdict.reason
         gpus = self._from_model(asked, horizon, fitted)
         if gpus is not None:
             return _horizon_forecast(horizon, gpus, verdict.skill, MODEL), None
-        reason = f"{horizon} min: something the model has always been told is not known now"
+        reason = "something the model has always been told is not known now"
         return _from_baseline(asked, horizon, fitted.tables, verdict.best_baseline, None), reason
 
     def _from_model(self, asked: _Asked, horizon: int, fitted: PoolHorizon) -> Floats | None:
@@ -207,6 +207,15 @@ class DemandForecaster:
             horizons=tuple(_horizon_forecast(h, held, None, _FALLBACKS[1]) for h in self._horizons),
             reasons=(f"nothing seen of pool {pool} for {minutes:.0f} min: frozen at its last known demand",),
         )
+
+
+def _by_horizon(answers: Sequence[tuple[HorizonForecast, str | None]]) -> list[str]:
+    """Each reason once, after the horizons it holds for."""
+    horizons: dict[str, list[str]] = {}
+    for horizon, reason in answers:
+        if reason is not None:
+            horizons.setdefault(reason, []).append(str(horizon.horizon_minutes))
+    return [f"{', '.join(minutes)} min: {reason}" for reason, minutes in horizons.items()]
 
 
 def _patience(series: DemandSeries) -> timedelta:

@@ -20,6 +20,8 @@ FULL_WINDOW_DAYS = 14
 """Days of recent losses that a verdict is made from."""
 
 _FEWEST_DAYS = 2
+_CERTAIN = 1e6
+"""What t is given as where daily savings have no scatter at all; JSON has no infinity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +58,10 @@ def judged(model: Floats, baselines: Mapping[str, Floats]) -> GateVerdict:
         return GateVerdict(best, best, days, None, None, f"scored on {days} days, needs {_FEWEST_DAYS}")
     saving = spoke[best] - model
     error = float(saving.std(ddof=1) / np.sqrt(days))
-    t = float(saving.mean() / error) if error > 0 else float(np.sign(saving.mean())) * np.inf
-    if error == 0 and saving.mean() == 0:
-        t = 0.0
+    t = float(saving.mean() / error) if error > 0 else float(np.sign(saving.mean())) * _CERTAIN
     total = float(spoke[best].sum())
     skill = float(1.0 - model.sum() / total) if total > 0 else 0.0
-    if t > 0 or (days < FULL_WINDOW_DAYS and t > -1):
-        return GateVerdict(MODEL, best, days, _finite(t), skill, None)
-    return GateVerdict(best, best, days, _finite(t), skill, f"no skill against {best}")
-
-
-def _finite(t: float) -> float:
-    """A saving without any scatter is certain; JSON has no infinity."""
-    return float(np.clip(t, -1e6, 1e6))
+    doubtful = days < FULL_WINDOW_DAYS and t > -1 and bool(saving.any())
+    if t > 0 or doubtful:
+        return GateVerdict(MODEL, best, days, t, skill, None)
+    return GateVerdict(best, best, days, t, skill, f"no skill against {best}")

@@ -164,7 +164,10 @@ def _merged(edges: Floats, changes: Floats) -> Floats:
     """``edges`` without those that would leave a class of rises or of falls with too few changes."""
     fewest = int(np.clip(changes.size * _FEWEST_SHARE, _FEWEST_EVER, _FEWEST))
     falls = -_kept(-edges[edges < 0][::-1], -changes, fewest)[::-1]
-    return np.concatenate([falls, _kept(edges[edges > 0], changes, fewest)])
+    kept = np.concatenate([falls, _kept(edges[edges > 0], changes, fewest)])
+    # Where demand changed at every step, "no change" itself holds nothing and goes.
+    counts = np.bincount(np.searchsorted(kept, changes, side="right"), minlength=kept.size + 1)
+    return np.delete(kept, np.minimum(np.flatnonzero(counts == 0), kept.size - 1))
 
 
 def _kept(edges: Floats, changes: Floats, fewest: int) -> Floats:
