@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from importlib import import_module
 from typing import NamedTuple, TypeAlias
 
@@ -21,7 +22,7 @@ Parameter: TypeAlias = TyperArgument | TyperOption
 _INTRODUCTION = """# Commands
 
 `gpu-slice-advisor`, or `gsa` for short. Results go to standard output, progress and logs to standard
-error. With `--output json` standard output is one JSON document and nothing else; its shape is described
+error. With `--output json` standard output is one JSON document and nothing else; the shapes are described
 under [JSON documents](json.md)."""
 
 _EXIT_CODES = {
@@ -53,6 +54,7 @@ class Command(NamedTuple):
         return {name for p in self.parameters for name in (*p.opts, *p.secondary_opts) if name.startswith("-")}
 
 
+@cache
 def commands() -> tuple[Command, ...]:
     """Every command, groups unfolded, in the order of the root's table."""
     found: list[Command] = []
@@ -66,6 +68,7 @@ def commands_page() -> str:
     known = commands()
     summary = [(code(" ".join(("gsa", *c.words))), _first_sentence(c.help)) for c in known]
     exits = [(str(number), meaning) for number, meaning in _EXIT_CODES.items()]
+    mute = [code(" ".join(("gsa", *c.words))) for c in known if "--output" not in c.option_names]
     options = (p for c in known for p in c.parameters if isinstance(p, TyperOption))
     shared = {p.name: p for p in options if p.name in _EVERYWHERE}
     return document(
@@ -75,6 +78,7 @@ def commands_page() -> str:
         table(("code", "meaning"), exits),
         "## Options that most commands share",
         table(_COLUMNS, [_option(shared[name]) for name in _EVERYWHERE if name in shared]),
+        f"{' and '.join(mute)} print for people only." if mute else "",
         *(_section(command) for command in known),
     )
 

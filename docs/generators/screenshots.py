@@ -26,23 +26,31 @@ def main(arguments: list[str]) -> int:
         return 4
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for name, path in _pages(url).items():
-            _take(browser, f"{url}{path}", IMAGES / name)
+        pool = _first_pool(url)
+        for name, (address, section) in {
+            "overview.png": (f"{url}/", None),
+            "slice-length.png": (pool, "h-slices"),
+            "demand.png": (pool, "h-demand"),
+        }.items():
+            _take(browser, address, section, IMAGES / name)
         browser.close()
     return 0
 
 
-def _pages(url: str) -> dict[str, str]:
-    """What is photographed: the overview, and the page of its first pool."""
+def _first_pool(url: str) -> str:
+    """The address of the pool that needs attention first."""
     with urllib.request.urlopen(f"{url}/overview.json") as answer:  # noqa: S310 - an address given by hand
-        pools = json.load(answer)["pools"]
-    return {"overview.png": "/", "pool.png": pools[0]["url"]}
+        return url + str(json.load(answer)["pools"][0]["url"])
 
 
-def _take(browser: Browser, address: str, target: Path) -> None:
+def _take(browser: Browser, address: str, section: str | None, target: Path) -> None:
+    """One page, or one section of it by the id of its heading."""
     page = browser.new_page(viewport=_VIEW, color_scheme="light")
     page.goto(address, wait_until="networkidle")
-    page.screenshot(path=target)
+    if section is None:
+        page.screenshot(path=target)
+    else:
+        page.locator(f"section[aria-labelledby={section}]").screenshot(path=target)
     page.close()
     sys.stdout.write(f"written: docs/images/{target.name}\n")
 

@@ -7,6 +7,7 @@ import tomllib
 
 from advisor.cluster.description import parse_description
 from advisor.telemetry.mapping import COLUMN_FIELDS, mapping_from
+from advisor.telemetry.series import read_series_mapping
 from tests.builders import NOON
 from tests.docs.markdown_pages import DOCS, ROOT, blocks, inline_codes
 
@@ -30,6 +31,14 @@ def test_the_example_of_a_cluster_is_one():
     snapshot = parse_description(_example("cluster.toml"), NOON)
     assert snapshot.pool("training").gpu_limit == "512"
     assert snapshot.workloads[0].node == "n1"
+
+
+def test_the_example_of_a_series_is_one(tmp_path):
+    file = tmp_path / "series.toml"
+    file.write_text(_example("series.toml"), encoding="utf-8")
+    mapping = read_series_mapping(file)
+    assert mapping.pool == "training"
+    assert mapping.rows["pending"] == "pending_gpus"
 
 
 def test_every_reason_for_leaving_a_row_out_is_explained():

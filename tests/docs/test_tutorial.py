@@ -100,3 +100,14 @@ def test_the_tutorial_tells_apart_what_runs_and_what_does_not():
     untested = [block for block in blocks(TEXT) if block.info not in {"sh", "text", "console", "toml"}]
     assert untested == []
     assert all(re.search(r"gsa serve|make |export PATH", b.body) for b in blocks(TEXT) if b.info == "console")
+
+
+def test_a_demand_evaluation_is_as_the_json_page_describes_it(tmp_path):
+    rows = [f"{300 * at},{8 * (at // 12 % 3)},0" for at in range(12 * 24 * 4)]
+    (tmp_path / "demand.csv").write_text("\n".join(["seconds,running,pending", *rows]), encoding="utf-8")
+    mapping = '[series]\ntime = "seconds"\nkind = "unix"\nrunning = "running"\npending = "pending"\n'
+    (tmp_path / "series.toml").write_text(mapping, encoding="utf-8")
+    files = ["--series", str(tmp_path / "demand.csv"), "--mapping", str(tmp_path / "series.toml")]
+    done = CliRunner().invoke(app, ["evaluate", "demand", *files, "--horizons", "10", "--output", "json"])
+    assert done.exit_code == 0, done.stderr
+    assert differences(documented("gsa evaluate demand"), json.loads(done.stdout)) == []
