@@ -18,6 +18,7 @@ from advisor.cluster.memory import MemoryCluster
 from advisor.cluster.port import ClusterPort
 from advisor.cycle import CycleTerms
 from advisor.domain.jobs import Job, pool_of
+from advisor.domain.nodepools import ClusterSnapshot
 from advisor.domain.plans import Money
 from advisor.errors import Refused
 from advisor.forecast.registry import ModelRegistry
@@ -83,7 +84,7 @@ def open_cluster(choice: ClusterChoice, jobs: Sequence[Job], now: datetime) -> C
             raise Refused("--cluster-file", str(choice.file), "Kubernetes describes itself", "Leave the file out.")
         return KubernetesCluster.connect(SystemClock())
     snapshot = (
-        default_description(_needs(jobs, now), now, choice.node_gpus)
+        _with_kinds(default_description(_needs(jobs, now), now, choice.node_gpus), jobs)
         if choice.file is None
         else load_description(choice.file, now)
     )
@@ -97,6 +98,19 @@ def _needs(jobs: Sequence[Job], now: datetime) -> dict[str, float]:
         running = job.elapsed_seconds(now) is not None and job.gone_at is None
         needs[pool_of(job)] = needs.get(pool_of(job), 0.0) + (job.gpus if running else 0.0)
     return needs
+
+
+def _with_kinds(snapshot: ClusterSnapshot, jobs: Sequence[Job]) -> ClusterSnapshot:
+    """The assumed pools with the GPU kind that all of their jobs asked for, where there is just one."""
+    asked: dict[str, set[str | None]] = {}
+    for job in jobs:
+        asked.setdefault(pool_of(job), set()).add(job.gpu_kind)
+    kinds = {name: next(iter(found)) for name, found in asked.items() if len(found) == 1}
+    return replace(
+        snapshot,
+        pools=tuple(replace(pool, gpu_kind=kinds.get(pool.name)) for pool in snapshot.pools),
+        nodes=tuple(replace(node, gpu_kind=kinds.get(node.pool)) for node in snapshot.nodes),
+    )
 
 
 def money(settings: Settings) -> Money:
