@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import pairwise
@@ -75,7 +75,7 @@ def evaluate_demand(
         Refused: no series, too short ones, or a horizon that is no multiple of the step.
     """
     plan = evaluation or DemandEvaluation()
-    settings = _settings_for(plan.fit, tuple(horizons_minutes))
+    settings = replace(plan.fit, horizons_minutes=tuple(horizons_minutes))
     pools, _ = rows_of(series, settings.row_minutes)
     for horizon in settings.horizons_minutes:
         pools[0].series.steps(horizon)
@@ -93,19 +93,6 @@ def evaluate_demand(
         by_pool[pool][horizon] = _scores(parts)
     rows = sum(len(rows.at) for rows in pools)
     return DemandReport(protocol=_protocol(series, rows, split, len(cuts) - 1, settings), pools=by_pool)
-
-
-def _settings_for(base: DemandFitSettings, horizons: tuple[int, ...]) -> DemandFitSettings:
-    return DemandFitSettings(
-        horizons_minutes=horizons,
-        row_minutes=base.row_minutes,
-        most_rows=base.most_rows,
-        rounds=base.rounds,
-        calibration_days=base.calibration_days,
-        least_history_days=base.least_history_days,
-        seed=base.seed,
-        threads=base.threads,
-    )
 
 
 def _cuts(series: Sequence[DemandSeries], plan: DemandEvaluation) -> tuple[list[float], float]:
@@ -133,8 +120,9 @@ def _scores(parts: Sequence[Scored]) -> HorizonScores:
     quantiles = {
         name: np.concatenate([part.quantiles[name] for part in parts])[:, _SHOWN] for name in (MODEL, *BASELINES)
     }
-    # A baseline that could not speak somewhere is compared on nothing rather than on fewer moments.
-    spoke = {name: found for name, found in quantiles.items() if not np.isnan(found).any()}
+    # Where a baseline had nothing to say (the hour yesterday was a gap) persistence speaks for it, as in
+    # service; so all are scored on the same moments.
+    spoke = {name: np.where(np.isnan(found), quantiles["persistence"], found) for name, found in quantiles.items()}
     spoke[SERVED] = np.concatenate([_served_quantiles(part) for part in parts])[:, _SHOWN]
     losses = {name: pinball(outcome, found, _SHOWN_LEVELS).mean(axis=0) for name, found in spoke.items()}
     best = min(float(losses[name][_CAPACITY].mean()) for name in losses if name in BASELINES)

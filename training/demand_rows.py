@@ -18,7 +18,7 @@ __all__ = ["DemandFitSettings", "PoolRows", "rows_of"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_MOST_ROWS_HELD = 1_500_000
+_MOST_ROWS_HELD = 800_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

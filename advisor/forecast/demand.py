@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from advisor.domain.forecasts import DemandForecast, HorizonForecast, RiseForecast
 from advisor.domain.units import utc
+from advisor.errors import Refused
 from advisor.features.demand import DemandSeries
 from advisor.features.demand_table import MEMORY_MINUTES, feature_rows
 from advisor.forecast.demand_baselines import LEVELS, BaselineTables, baseline_quantiles
@@ -139,6 +140,28 @@ class DemandForecaster:
             probabilities=tuple(tuple(float(p) for p in row) for row in table),
             served=served,
         )
+
+    def rises_at(self, series: DemandSeries, at: Indices) -> Floats:
+        """What :meth:`rise` answers, for many samples of a series at once: (rows, horizons, levels).
+
+        Each row uses what was known at its sample; ``series`` must be whole from the memory before the first.
+
+        Raises:
+            Refused: there is no model, or it was not fitted on this pool or on samples of this step.
+        """
+        record = None if self._model is None else self._model.pools.get(series.pool)
+        objection = self._objection(series, record)
+        if self._model is None or record is None or objection is not None:
+            remedy = "Fit a model on this pool's history first."
+            raise Refused("pool", series.pool, objection or "there is no model", remedy)
+        table = record.rises.probabilities(series, at)
+        model = self._model.rise_model(series.pool)
+        if record.rise_verdict.served == MODEL and model is not None:
+            rows = feature_rows(series, at, self._model.extra_state)
+            readable = model.can_read(rows)
+            table = table.copy()
+            table[readable] = model.probabilities(rows[readable], self._model.rise_horizons_minutes)
+        return table
 
     def _rise_table(self, asked: _Asked) -> tuple[Floats, tuple[int, ...], str]:
         at = np.array([asked.at])

@@ -6,6 +6,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from advisor.errors import Refused
 from advisor.forecast.demand import DemandForecaster, DemandModel
 from tests.builders import a_clockwork_series, a_demand_series
 from training.demand import DemandFitSettings, fit_demand
@@ -103,3 +104,22 @@ def test_model_answers_the_same_after_the_way_over_the_disk(fitted, series, tmp_
         assert ask(DemandForecaster(fitted), series, newest(series)) == ask(
             DemandForecaster(loaded), series, newest(series)
         )
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_many_rises_at_once_are_those_of_one_at_a_time(fitted, pool):
+    forecaster = DemandForecaster(fitted)
+    asked = np.array([2300, 2401, 2590])
+
+    together = forecaster.rises_at(pool, asked)
+
+    for row, at in zip(together, asked, strict=True):
+        alone = forecaster.rise(pool, pool.time_at(int(at)))
+        np.testing.assert_allclose(row, alone.probabilities, rtol=1e-12)
+
+
+def test_many_rises_of_a_pool_without_a_model_are_refused(fitted):
+    with pytest.raises(Refused, match="no model has been fitted for this pool"):
+        DemandForecaster(fitted).rises_at(a_clockwork_series(9, pool="unseen"), np.array([5]))
+    with pytest.raises(Refused, match="Fit a model"):
+        DemandForecaster().rises_at(POOLS[0], np.array([5]))

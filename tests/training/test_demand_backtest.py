@@ -1,5 +1,4 @@
 import json
-from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -53,25 +52,55 @@ def test_report_is_plain_json_in_the_documented_shape(report):
     assert document["protocol"]["refits"] == 4
 
 
-def test_scores_do_not_depend_on_what_came_after_the_window():
+def surged(series, since):
+    """The same pool, had it wanted 800 GPUs more from a moment on."""
+    running = series.running + 800.0 * (series.unix > since)
+    return a_demand_series(running, pool=series.pool, pending=np.zeros(len(series)))
+
+
+def test_no_booster_learns_from_an_outcome_after_its_cut():
+    series = a_clockwork_series(6)
+    cut = NOON.timestamp() + 4 * 86_400
+
+    def boosters(one):
+        replay = DemandReplay(rows_of([one], 5)[0], DemandFitSettings(horizons_minutes=(60,), rounds=10))
+        fitted, groups = replay.fit(cut)
+        return fitted[groups["clockwork"]][60].booster.text
+
+    assert boosters(series) == boosters(surged(series, cut))
+
+
+def test_no_forecast_depends_on_what_came_after_it():
     """Forecasts and verdicts between two cuts are the same whether or not the rest has happened yet."""
     series = a_clockwork_series(8)
-    changed = series.running.copy()
-    cut = NOON + timedelta(days=5)
-    changed[series.unix >= cut.timestamp()] = 500.0
-    other = a_demand_series(changed, pool="clockwork", pending=np.zeros(len(changed)))
+    start = NOON.timestamp()
+    end = start + 5 * 86_400
 
     def forecasts(one):
         replay = DemandReplay(rows_of([one], 5)[0], DemandFitSettings(horizons_minutes=(60,), rounds=10))
-        start = NOON.timestamp()
         replay.advance(start + 3 * 86_400, start + 4 * 86_400)
-        (scored,) = replay.advance(start + 4 * 86_400, cut.timestamp() - 3600)
+        (scored,) = replay.advance(start + 4 * 86_400, end)
         return scored
 
-    one, two = forecasts(series), forecasts(other)
+    one, two = forecasts(series), forecasts(surged(series, end))
     assert one.served == two.served
     for name, found in one.quantiles.items():
         np.testing.assert_array_equal(found, two.quantiles[name])
+
+
+def test_verdicts_and_levels_use_only_outcomes_that_had_come_to_pass():
+    series = a_clockwork_series(10)
+    start = NOON.timestamp()
+    cut = start + 7 * 86_400
+
+    def learnt(one):
+        replay = DemandReplay(rows_of([one], 5)[0], DemandFitSettings(horizons_minutes=(60,), rounds=10))
+        replay.advance(start + 4 * 86_400, start + 9 * 86_400)
+        return replay.verdict("clockwork", 60, cut), replay.levels("clockwork", 60, cut)
+
+    (verdict, levels), (other_verdict, other_levels) = learnt(series), learnt(surged(series, cut))
+    assert verdict == other_verdict
+    np.testing.assert_array_equal(levels, other_levels)
 
 
 def test_progress_counts_refits():

@@ -91,6 +91,15 @@ def test_seasonal_follows_local_clocks_across_a_change():
     assert (forecast("seasonal", series, at, 60) == at + 1 - 25).all()
 
 
+def test_seasonal_of_a_day_with_23_hours_reads_nothing_later_than_now():
+    """Field report A15: a day ahead over the change of spring, the same local time lies an hour after now."""
+    start = datetime(2025, 3, 28, tzinfo=UTC)
+    series = a_demand_series(np.arange(24 * 4, dtype=float), step_minutes=60, start=start, zone="Europe/Berlin")
+    at = int((datetime(2025, 3, 29, 10, tzinfo=UTC) - start) / timedelta(hours=1))
+
+    assert forecast("seasonal", series, at, 1440).max() == at
+
+
 def test_smoothing_halves_a_step_in_an_hour():
     series = a_demand_series([0.0] * 200 + [8.0] * 13)
     tables = BaselineTables(np.zeros(10), np.zeros((24, 10)), np.zeros(10))
