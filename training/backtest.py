@@ -209,11 +209,13 @@ def _spans(history: _History, settings: BacktestSettings) -> Iterator[tuple[floa
 
 
 def _collect(replay: ForestReplay, forest: LiveForest, until: float, answers: dict[int, DurationDistribution]) -> None:
-    """Put the forest's answers in place of the floor's, for the scored jobs it may answer."""
-    edges = forest.model.grid.log_edges
+    """Put the model's answers in place of the floor's, for the scored jobs it may answer."""
+    model = forest.model
+    edges = model.grid.log_edges
     for job, placement, cdf in replay.run(forest, until):
         if job in answers and cdf is not None and refusal(placement, cdf) is None:
-            answers[job] = DurationDistribution(edges, cdf)
+            ends = round(float(np.expm1(replay.rows[job, _OWNER_GPUS_COUNT])))
+            answers[job] = DurationDistribution(edges, model.shrinkage.mixed(cdf, edges, answers[job], ends))
 
 
 def _replayed(history: _History, model: DurationModel) -> dict[int, DurationDistribution]:

@@ -37,7 +37,7 @@ class ForestReplay:
 
     def __init__(self, jobs: Sequence[Job], table: DurationTable, until: datetime) -> None:
         self._events: list[Event] = events_of(jobs, until)
-        self._rows = table.rows
+        self.rows = table.rows
 
     def run(self, forest: LiveForest, until: float) -> Iterator[Asked]:
         """Feed ``forest`` what happened before the submissions of ``until`` (Unix seconds).
@@ -58,4 +58,4 @@ class ForestReplay:
 
     def _placements(self, model: DurationModel, events: Sequence[Event]) -> dict[int, Placement]:
         jobs = [event.place for event in events if event.kind is EventKind.SUBMITTED]
-        return dict(zip(jobs, place(model, self._rows[jobs]), strict=True)) if jobs else {}
+        return dict(zip(jobs, place(model, self.rows[jobs]), strict=True)) if jobs else {}

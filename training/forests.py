@@ -20,6 +20,7 @@ from advisor.features.table import KnownWhen
 from advisor.forecast.calibration import CalibrationSettings, Question
 from advisor.forecast.duration_model import DurationModel
 from advisor.forecast.grid import LogGrid
+from advisor.forecast.shrinkage import Shrinkage
 from training.duration_table import DurationTable
 
 __all__ = ["DurationSettings", "fit_forests"]
@@ -54,6 +55,7 @@ class DurationSettings:
     threads: int = 1
     grid: LogGrid = field(default_factory=LogGrid)
     calibration: CalibrationSettings = field(default_factory=CalibrationSettings)
+    shrinkage: Shrinkage = field(default_factory=Shrinkage)
 
     def to_json(self) -> dict[str, Any]:
         """As kept with the model."""
@@ -94,6 +96,7 @@ def fit_forests(
         decay_days=settings.decay_days,
         grid=settings.grid,
         calibration=settings.calibration,
+        shrinkage=settings.shrinkage,
         questions=questions,
         settings=settings.to_json(),
     )

@@ -150,8 +150,7 @@ class DurationPredictor:
             if cdf is None or refused is not None:
                 answers.append(self._stand_in(job, age, refused or ()))
             else:
-                law = DurationDistribution(forest.model.grid.log_edges, cdf).given_age(age)
-                answers.append(self._of_model(forest, job, law, placement.reasons))
+                answers.append(self._of_model(forest.model, job, cdf, age, placement.reasons))
         return answers
 
     def _stand_in(self, job: Job, age: float, reasons: tuple[str, ...]) -> DurationForecast:
@@ -159,15 +158,17 @@ class DurationPredictor:
         return replace(answer, reasons=reasons + answer.reasons)
 
     def _of_model(
-        self, forest: LiveForest, job: Job, law: DurationDistribution, reasons: tuple[str, ...]
+        self, model: DurationModel, job: Job, cdf: Floats, age: float, reasons: tuple[str, ...]
     ) -> DurationForecast:
-        key, count = self._floor.evidence(job)
+        floor = self._floor.answer(job, 0.0)
+        edges = model.grid.log_edges
+        mixed = model.shrinkage.mixed(cdf, edges, floor.distribution, self._floor.ends(job))
         return DurationForecast(
-            distribution=law,
+            distribution=DurationDistribution(edges, mixed).given_age(age),
             served=MODEL,
-            model_version=forest.model.version,
-            key=key,
-            key_count=count,
+            model_version=model.version,
+            key=floor.key,
+            key_count=floor.key_count,
             reasons=reasons,
         )
 

@@ -24,6 +24,7 @@ from advisor.features.table import KnownWhen
 from advisor.forecast.baselines import NO_HISTORY
 from advisor.forecast.calibration import CalibrationSettings, Question
 from advisor.forecast.grid import LogGrid
+from advisor.forecast.shrinkage import Shrinkage
 
 __all__ = ["DurationModel"]
 
@@ -62,6 +63,7 @@ class DurationModel:
     decay_days: float
     grid: LogGrid = field(default_factory=LogGrid)
     calibration: CalibrationSettings = field(default_factory=CalibrationSettings)
+    shrinkage: Shrinkage = field(default_factory=Shrinkage)
     questions: tuple[Question, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -100,6 +102,7 @@ class DurationModel:
             "decay_days": self.decay_days,
             "grid": {"step": self.grid.step, "cells": self.grid.cells, "tail": self.grid.tail},
             "calibration": asdict(self.calibration),
+            "shrinkage": asdict(self.shrinkage),
             "questions": [_question_to_json(question) for question in self.questions],
             "settings": dict(self.settings),
         }
@@ -221,6 +224,7 @@ def _from_json(document: Mapping[str, Any], forests: tuple[str, ...]) -> Duratio
         decay_days=document["decay_days"],
         grid=LogGrid(**document["grid"]),
         calibration=CalibrationSettings(**document["calibration"]),
+        shrinkage=Shrinkage(**document["shrinkage"]),
         questions=tuple(_question_from_json(question) for question in document["questions"]),
         settings=document["settings"],
     )
