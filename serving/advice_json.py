@@ -75,12 +75,9 @@ def _cycle(advice: Advice) -> dict[str, Any]:
 
 
 def _pool(pool: PoolAdvice) -> dict[str, Any]:
-    classes = pool.slice_plan.classes
     return {
         "pool": pool.pool,
-        "slice_lengths": [{"minutes": c.minutes, **_slice_class(c)} for c in classes if c.minutes is not None],
-        # A class that is better left unsliced has no slice length, so it stands apart instead of with a null.
-        "unsliced": [_slice_class(c) for c in classes if c.minutes is None],
+        "slice_lengths": [_slice_class(one) for one in pool.slice_plan.classes],
         "switch_cost_minutes": pool.slice_plan.switch_cost_minutes,
         "slice_reasons": list(pool.slice_plan.reasons),
         "sharing_factor": pool.sharing_factor,
@@ -100,6 +97,9 @@ def _pool(pool: PoolAdvice) -> dict[str, Any]:
 def _slice_class(one: SliceClass) -> dict[str, Any]:
     return {
         "class": one.name,
+        # A class better left unsliced still has a best length, should somebody slice it all the same.
+        "minutes": one.if_sliced_minutes if one.minutes is None else one.minutes,
+        "sliced": one.minutes is not None,
         "current_minutes": one.current_minutes,
         "rule_of_thumb_minutes": one.rule_of_thumb_minutes,
         "longest_minutes": one.longest_minutes,

@@ -25,10 +25,14 @@ class SlicePoint(Answer):
     feasible: bool = Field(description="False where a constraint forbids this length.")
 
 
-class SliceClassFields(Answer):
-    """One class of task in a pool, and the evidence about its slice length."""
+class SliceLengthFields(Answer):
+    """The recommended slice length of one class of task in a pool, and the evidence about it."""
 
     class_: str = Field(alias="class")
+    minutes: float = Field(
+        gt=0, description="Recommended length of one slice; where ``sliced`` is false, the best should it be sliced."
+    )
+    sliced: bool = Field(description="False where tasks of the class are better left to run to their end.")
     current_minutes: float | None = Field(description="Slice length in use; null where there is none.")
     rule_of_thumb_minutes: float | None = Field(
         description="Mean duration less the switch cost; null where that leaves nothing."
@@ -44,12 +48,6 @@ class SliceClassFields(Answer):
     binding_constraint: str | None = Field(description="What keeps the length from the curve's minimum, if anything.")
     curve: list[SlicePoint]
     reasons: Reasons
-
-
-class SliceLengthFields(SliceClassFields):
-    """The recommended slice length of one class."""
-
-    minutes: float = Field(gt=0, description="Recommended length of one slice.")
 
 
 class WarmPoint(Answer):
@@ -97,8 +95,7 @@ class PoolFields(Answer):
     """Everything recommended for one pool."""
 
     pool: str
-    slice_lengths: list[SliceLengthFields] = Field(description="Classes that are sliced, shortest first.")
-    unsliced: list[SliceClassFields] = Field(description="Classes that are better left to run without slices.")
+    slice_lengths: list[SliceLengthFields] = Field(description="Every class, shortest first.")
     switch_cost_minutes: float = Field(ge=0, description="Checkpoint, requeue, restore and relaunch.")
     slice_reasons: Reasons
     sharing_factor: int = Field(ge=1, description="Shares that one GPU is cut into.")

@@ -134,6 +134,7 @@ _POOL: dict[str, Any] = {
         {
             "class": "all",
             "minutes": 30.0,
+            "sliced": True,
             "current_minutes": 15.0,
             "rule_of_thumb_minutes": 51.0,
             "longest_minutes": None,
@@ -150,7 +151,6 @@ _POOL: dict[str, Any] = {
             "reasons": ["30 min costs 21 % less than the 15 min in use"],
         }
     ],
-    "unsliced": [],
     "switch_cost_minutes": 1.0,
     "slice_reasons": [],
     "sharing_factor": 1,

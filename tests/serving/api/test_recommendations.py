@@ -52,13 +52,13 @@ def test_the_document_says_what_the_advice_says():
     assert pool["patch"]["spec"] == {"disruption": {"consolidateAfter": "600s"}}
 
 
-def test_a_class_without_a_slice_length_stands_apart_so_that_minutes_is_always_a_number():
-    exclusive = a_slice_class("long", minutes=None)
+def test_a_class_better_left_unsliced_says_so_and_still_names_its_best_length():
+    exclusive = replace(a_slice_class("long", minutes=None), if_sliced_minutes=45.0)
     document = advice_document(an_advice(a_pool(classes=(a_slice_class("short"), exclusive))))
 
     (pool,) = document["pools"]
-    assert [one["class"] for one in pool["slice_lengths"]] == ["short"]
-    assert [one["class"] for one in pool["unsliced"]] == ["long"]
+    assert [(one["class"], one["sliced"]) for one in pool["slice_lengths"]] == [("short", True), ("long", False)]
+    assert pool["slice_lengths"][1]["minutes"] == 45.0
 
 
 def test_a_forbidden_length_of_unbounded_cost_is_left_out_of_the_curve():
