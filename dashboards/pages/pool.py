@@ -37,6 +37,7 @@ class SliceView:
     share_of_jobs: Annotated[float, "Share of the pool's jobs that fall into the class."]
     mean_minutes: Annotated[float, "Expected duration of a task of the class."]
     minutes: Annotated[float | None, "Recommended slice length; none where the class is better left unsliced."]
+    if_sliced_minutes: Annotated[float | None, "The best length should the class be sliced all the same."]
     current_minutes: Annotated[float | None, "Slice length in use."]
     rule_of_thumb_minutes: Annotated[float | None, "The usual rule: mean duration less the switch cost."]
     closed_form_minutes: Annotated[float, "Optimum of the square-root law, for comparison."]
@@ -183,6 +184,7 @@ def _slice(one: SliceClass, position: int) -> SliceView:
         share_of_jobs=one.share_of_jobs,
         mean_minutes=one.mean_minutes,
         minutes=one.minutes,
+        if_sliced_minutes=one.if_sliced_minutes,
         current_minutes=one.current_minutes,
         rule_of_thumb_minutes=one.rule_of_thumb_minutes,
         closed_form_minutes=one.closed_form_minutes,

@@ -13,7 +13,7 @@ import pytest
 from advisor.domain.jobs import Job
 from advisor.domain.plans import Advice, Mode
 from tests.builders import a_job
-from tests.serving.fake_service import NOON, FakePages, a_demand, a_pool, a_warm_plan, an_advice
+from tests.serving.fake_service import NOON, FakePages, a_demand, a_pool, a_slice_class, a_warm_plan, an_advice
 from tests.serving.http import an_app, get
 
 HTML = {"accept": "text/html"}
@@ -35,6 +35,26 @@ def test_the_overview_shows_recommended_against_current_and_the_way_to_each_pool
     assert "not sliced" in shown
     assert "1 refused" in shown
     assert "16 GPUs" in shown
+
+
+def test_pools_with_something_to_change_come_first_and_the_largest_saving_before_the_others():
+    idle, small, large = (
+        replace(a_pool("a"), changes=()),
+        a_pool("b"),
+        a_pool("c", classes=(a_slice_class(current=120.0),)),
+    )
+
+    shown = page("/", FakePages(advice_now=an_advice(idle, small, large)))
+
+    assert re.findall(r'<a href="/pools/(\w)">', shown) == ["c", "b", "a"]
+
+
+def test_a_pool_shows_keep_alive_beside_what_it_is_now():
+    assert "now 180s" in page("/pools/a100")
+
+
+def test_a_class_better_left_unsliced_names_its_best_length_all_the_same():
+    assert 'not sliced <span class="sub">else 45 min</span>' in page("/pools/l4-shared")
 
 
 def test_a_synthetic_history_is_labelled_on_every_page():

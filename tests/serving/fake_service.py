@@ -45,6 +45,7 @@ def a_slice_class(
         share_of_jobs=1.0,
         mean_minutes=mean_minutes,
         minutes=minutes,
+        if_sliced_minutes=45.0,
         current_minutes=current,
         rule_of_thumb_minutes=mean_minutes - 1.0,
         closed_form_minutes=math.sqrt(4 * mean_minutes),
