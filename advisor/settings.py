@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -206,7 +206,7 @@ def load_settings(file: Path | None = None) -> Settings:
     Raises:
         Refused: the file cannot be read or parsed, or a value is unknown or out of range; the field is named.
     """
-    content = {} if file is None else _parsed(file)
+    content: dict[str, Any] = {} if file is None else _parsed(file)
     try:
         return Settings(**content)
     except ValidationError as error:
@@ -215,7 +215,7 @@ def load_settings(file: Path | None = None) -> Settings:
         raise Refused(field, first.get("input"), first["msg"], "Correct the file or the GSA_ variable.") from error
 
 
-def _parsed(file: Path) -> dict[str, object]:
+def _parsed(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
