@@ -44,6 +44,9 @@ class SliceView:
     cost: Annotated[float, "GPU time lost per useful GPU time at the recommended length."]
     current_cost: Annotated[float | None, "GPU time lost per useful GPU time at the length in use."]
     cost_change: Annotated[float | None, "Change of lost GPU time by the recommended length, relative to today's."]
+    quantum_minutes: Annotated[float | None, "Run that the next pre-emption should allow; none to let it end."]
+    double_switch_minutes: Annotated[float | None, "The best length if a switch cost twice as much."]
+    confidence: Annotated[str, "How far the jobs that have ended bear the length out: good, moderate or thin."]
     binding_constraint: Annotated[str | None, "What keeps the length from the lowest point of its curve."]
     reasons: Annotated[tuple[str, ...], "Why this length."]
     chart: Annotated[Chart | None, "Cost of every candidate length, with the chosen one and the one in use."]
@@ -191,6 +194,9 @@ def _slice(one: SliceClass, position: int) -> SliceView:
         cost=one.cost,
         current_cost=one.current_cost,
         cost_change=cost_change(one),
+        quantum_minutes=one.quantum_minutes,
+        double_switch_minutes=one.double_switch_minutes,
+        confidence=one.confidence,
         binding_constraint=one.binding_constraint,
         reasons=one.reasons,
         chart=slice_cost(one, position),

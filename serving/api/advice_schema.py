@@ -45,6 +45,13 @@ class SliceLengthFields(Answer):
     closed_form_minutes: float = Field(ge=0, description="Optimum of the square-root law, for comparison.")
     cost: Cost
     current_cost: float | None = Field(description="Cost of the length in use; null where there is none.")
+    quantum_minutes: float | None = Field(
+        description="Run that the next pre-emption should allow; null to let it run to the end."
+    )
+    double_switch_minutes: float | None = Field(
+        description="Best length if a switch cost twice as much; null where that was not worked out."
+    )
+    confidence: str = Field(description="good, moderate or thin, by the ended jobs behind it.")
     binding_constraint: str | None = Field(description="What keeps the length from the curve's minimum, if anything.")
     curve: list[SlicePoint]
     reasons: Reasons

@@ -143,6 +143,9 @@ _POOL: dict[str, Any] = {
             "closed_form_minutes": 14.4,
             "cost": 0.19,
             "current_cost": 0.24,
+            "quantum_minutes": 4.5,
+            "double_switch_minutes": 30.0,
+            "confidence": "good",
             "binding_constraint": None,
             "curve": [
                 {"minutes": 15.0, "cost": 0.24, "feasible": True},
