@@ -44,7 +44,6 @@ KNOWN_STATE = (RUNNING_JOBS, PENDING_JOBS, RUNNING_SMALL_GPUS, PENDING_SMALL_GPU
 """State rows that features know how to read; any other is offered to the model as it is."""
 
 _DECIMALS = 6
-_NO_END = np.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +200,7 @@ def series_from_jobs(jobs: Iterable[Job], pool: str, grid: SeriesGrid, now: date
     A job counts as pending from submission and as running from its start until its end; one whose end
     was lost counts until it was last seen. Fractions of a GPU add up to physical GPUs.
     """
-    mine = [job for job in jobs if pool_of(job) == pool]
+    mine = [job for job in jobs if job.submit <= now and pool_of(job) == pool]
     return _sampled(mine, pool, grid, now)
 
 
@@ -216,7 +215,8 @@ def series_by_pool(jobs: Iterable[Job], grid: SeriesGrid, now: datetime) -> dict
 
 def _sampled(jobs: list[Job], pool: str, grid: SeriesGrid, now: datetime) -> DemandSeries:
     count = grid.samples_until(now)
-    seen = _JobTimes.of([job for job in jobs if job.submit <= now], now)
+    # Samples end by now, so what happened later falls on none of them.
+    seen = _JobTimes.of(jobs)
     counter = _Counter(grid.start.timestamp(), grid.step_minutes * SECONDS_PER_MINUTE, count)
     small = seen.gpus * (seen.gpus < grid.node_gpus)
     one = np.ones_like(seen.gpus)
@@ -246,7 +246,7 @@ def _sampled(jobs: list[Job], pool: str, grid: SeriesGrid, now: datetime) -> Dem
 
 @dataclass(frozen=True, slots=True)
 class _JobTimes:
-    """Times of jobs in Unix seconds as known at a moment; infinite where not yet known."""
+    """Times of jobs in Unix seconds; infinite where not known."""
 
     submit: Floats
     start: Floats
@@ -255,9 +255,9 @@ class _JobTimes:
     start_assumed: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, jobs: list[Job], now: datetime) -> _JobTimes:
+    def of(cls, jobs: list[Job]) -> _JobTimes:
         def known(moment: datetime | None) -> float:
-            return _NO_END if moment is None or moment > now else moment.timestamp()
+            return np.inf if moment is None else moment.timestamp()
 
         def left(job: Job) -> datetime | None:
             # Only a job given up as lost ends when last seen; one still running merely was seen then.

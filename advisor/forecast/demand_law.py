@@ -112,7 +112,7 @@ class ChangeLaw:
             share = np.divide(wanted - start, mass, out=np.ones_like(mass), where=mass > 0)
             atom = np.clip(np.ceil(share * _ATOMS - _ROUNDING) - 1, 0, _ATOMS - 1).astype(np.int64)
             found[:, column] = self.classes.atoms[where, atom]
-        return np.maximum.accumulate(found, axis=1)
+        return found
 
     def transforms(self, outcomes: Floats) -> tuple[Floats, Floats]:
         """Probability forecast below each outcome, and up to it; they differ where it is an atom."""
@@ -131,7 +131,8 @@ def corrected_levels(levels: Floats, lower: Floats, upper: Floats) -> Floats:
 
     Each past outcome is smeared evenly over its transform's bracket (``lower`` to ``upper``). The level
     at which the smeared outcomes reach the nominal one is gone towards halfway, and a tail is never made
-    more than three times thinner or thicker.
+    more than three times thicker. The median stays: most outcomes are the one atom it lies in, and moving
+    it would only now and then trade that atom for noise.
     """
     tails = np.linspace(0.0, 0.05, 51)
     grid = np.unique(np.concatenate([tails, np.linspace(0.0, 1.0, 101), 1.0 - tails]))
@@ -141,8 +142,9 @@ def corrected_levels(levels: Floats, lower: Floats, upper: Floats) -> Floats:
     right = np.interp(levels, np.maximum.accumulate(reached), grid)
     halfway = (levels + right) / 2.0
     tail = np.where(levels >= 0.5, 1.0 - levels, levels)
-    moved = np.clip(np.where(levels >= 0.5, 1.0 - halfway, halfway), tail / 3.0, np.minimum(tail * 3.0, 0.5))
-    corrected: Floats = np.maximum.accumulate(np.where(levels >= 0.5, 1.0 - moved, moved))
+    moved = np.clip(np.where(levels >= 0.5, 1.0 - halfway, halfway), 0.0, np.minimum(tail * 3.0, 0.5))
+    corrected: Floats = np.where(levels >= 0.5, 1.0 - moved, moved)
+    corrected[levels == 0.5] = 0.5
     return corrected
 
 
