@@ -1,7 +1,6 @@
 import pytest
 
 from advisor.errors import Refused
-from advisor.reconciler.sharing import Sharing, start_from_zero
 from advisor.reconciler.warm import buffer_count, check_placeholder_priority
 
 
@@ -62,29 +61,3 @@ def test_a_buffer_of_nothing_is_refused():
         a_count()
     with pytest.raises(Refused, match="gpus_each"):
         a_count(replicas=1, gpus_each=0)
-
-
-def test_a_pod_that_asks_for_one_share_starts_a_node():
-    """Field report A25, pod X: one share of a one-GPU node cut into four."""
-    start = start_from_zero((1,), node_gpus=1, shares=4, sharing=Sharing.TIME_SLICING)
-
-    assert (start.starts, start.planned_gpus, start.physical_gpus) == (True, 1, 0.25)
-
-
-def test_a_pod_with_two_shares_needs_two_physical_gpus_from_zero():
-    """Field report A25, pod Y: two containers of one share each; Karpenter plans two whole GPUs."""
-    start = start_from_zero((1, 1), node_gpus=1, shares=4, sharing=Sharing.TIME_SLICING)
-
-    assert (start.starts, start.planned_gpus, start.physical_gpus) == (False, 2, 0.5)
-    assert "2 physical GPUs" in start.warnings[0]
-
-
-def test_more_than_one_share_is_never_advised_under_mps():
-    """Field report A25, the MPS pod that asks for two."""
-    with pytest.raises(Refused, match="at most one share"):
-        start_from_zero((2,), node_gpus=1, shares=4, sharing=Sharing.MPS)
-    assert start_from_zero((1,), node_gpus=1, shares=4, sharing=Sharing.MPS).starts
-
-
-def test_an_unshared_gpu_is_what_it_is():
-    assert start_from_zero((2,), node_gpus=8, shares=1, sharing=Sharing.NONE).physical_gpus == 2.0
