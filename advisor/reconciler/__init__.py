@@ -14,7 +14,6 @@ sleeping (the time until the next look is returned).
 ``limits``     GPU limits in whole nodes, and what a limit does not do
 ``startup``    nodes that were asked for and are still coming
 ``warm``       sizes of capacity buffers, priorities of placeholders
-``sharing``    what a shared GPU needs of a node that does not exist yet
 ``patches``    manifests and patches, as kubectl takes them
 ``reconcile``  the loop's body: one look, and what came of it
 =============  =================================================================
