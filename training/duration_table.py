@@ -44,11 +44,11 @@ class DurationTable:
     def known_at(self, now: float) -> tuple[Floats, Bools, Bools]:
         """As of ``now``: seconds run so far, whether that is the whole duration, and which jobs have run at all.
 
-        Ends up to and including ``now`` are known, and submissions before it.
+        Ends up to and including ``now`` are known; a job that starts then has not run yet.
         """
         gone = self.gone <= now
         age = np.where(gone, self.seconds, now - self.start)
-        return age, gone & ~self.censored, (self.submit < now) & (age > 0)
+        return age, gone & ~self.censored, age > 0
 
 
 def duration_table(jobs: Sequence[Job], until: datetime, progress: Progress | None = None) -> DurationTable:

@@ -209,12 +209,23 @@ def test_a_running_mate_holds_the_answer_up(model, history, end):
     assert ratio > 2.0
 
 
-def test_jobs_lost_sight_of_are_told_too(live, end):
-    lost = a_job("lost", user="user-1", submit=end, seconds=None)
-    live.submitted(lost)
-    live.ended(replace(lost, outcome=Outcome.CENSORED, last_seen=end + timedelta(hours=3)))
-    answer = live.forecast([a_job("x", user="user-1")], end + timedelta(hours=4))[0]
-    assert answer.served == "model"
+def test_jobs_lost_sight_of_lasted_at_least_that_long(model, history, end):
+    """Seen for nine hours and then no more is not the same as ended after nine hours."""
+    answers = []
+    for lost in (True, False):
+        predictor = DurationPredictor(model)
+        predictor.replay(history, end)
+        for number in range(200):
+            job = a_job(f"seen-{number}", user="user-1", submit=end + timedelta(seconds=number), seconds=None)
+            gone = job.submit + timedelta(hours=9)
+            known = (
+                {"outcome": Outcome.CENSORED, "last_seen": gone} if lost else {"outcome": Outcome.FAILED, "end": gone}
+            )
+            predictor.submitted(job)
+            predictor.ended(replace(job, **known))
+        answers += predictor.forecast([a_job("x", user="user-1")], end + timedelta(hours=10))
+    beyond = [answer.distribution.survival(10 * 3600.0) for answer in answers]
+    assert beyond[0] > 10 * beyond[1] > 0
 
 
 def test_ends_older_than_two_weeks_need_not_be_remembered(model):

@@ -62,8 +62,10 @@ def test_a_job_lost_sight_of_lasted_at_least_as_long():
 
 def test_starting_or_stopping_twice_counts_once_and_rows_survive_any_order_of_stops():
     rng = np.random.default_rng(2)
-    leaves, running = histograms(), {}
-    leaves.add(HERE, math.log(60.0), 1.0)
+    leaves, fresh, running = histograms(), histograms(), {}
+    for seconds in np.geomspace(60.0, 9e4, 12):
+        leaves.add(HERE, math.log(seconds), 20.0)
+        fresh.add(HERE, math.log(seconds), 20.0)
     for number in range(500):
         name = f"run-{number}"
         running[name] = float(rng.uniform(1.0, 1e5))
@@ -74,8 +76,6 @@ def test_starting_or_stopping_twice_counts_once_and_rows_survive_any_order_of_st
             leaves.stopped(gone)
             leaves.stopped(gone)
             del running[gone]
-    fresh = histograms()
-    fresh.add(HERE, math.log(60.0), 1.0)
     for name, age in running.items():
         fresh.started(name, HERE, NOW - age, 1.0)
     assert leaves.cdf(HERE, NOW) == pytest.approx(fresh.cdf(HERE, NOW))
