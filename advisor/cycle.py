@@ -138,7 +138,8 @@ class AdviceCycle:
             durations=self._next_durations(jobs, now),
             demand=self._demand.demand(pool.name, jobs, now),
             rise=self._demand.rise(pool.name, jobs, now),
-            last_slices=None if last is None else last.slice_plan,
+            # What the pool says it uses now outranks what was last recommended to it.
+            last_slices=None if last is None or pool.slice_minutes is not None else last.slice_plan,
             recent_needs=recent,
         )
 

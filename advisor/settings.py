@@ -38,7 +38,7 @@ Minutes = Annotated[float, Field(gt=0.0, le=7 * 24 * 60)]
 class _Piece(BaseModel):
     """A frozen group; a key nobody knows is an error, not a silence."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class StorageSettings(_Piece):
@@ -49,6 +49,15 @@ class StorageSettings(_Piece):
     tracking_uri: str | None = Field(None, description="MLflow tracking and registry URI; default SQLite in home.")
     artifacts: str | None = Field(None, description="Where a new MLflow experiment keeps artefacts; default in home.")
     snapshots: Path | None = Field(None, description="Folder of immutable Parquet training snapshots.")
+
+    @field_validator("home", mode="before")
+    @classmethod
+    def _plain_path(cls, home: object) -> object:
+        if not str(home).strip():
+            raise ValueError("home must name a folder; leave it out for .gsa")
+        if set(str(home)) & set("?#"):
+            raise ValueError("home must not hold ? or #, which mean something else in the URLs made of it")
+        return home
 
     @property
     def history(self) -> str:

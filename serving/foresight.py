@@ -16,7 +16,7 @@ import structlog
 
 from advisor.domain.forecasts import DemandForecast, DurationForecast, RiseForecast
 from advisor.domain.jobs import Job, pool_of
-from advisor.errors import Refused, Transient
+from advisor.errors import AdvisorError, Refused, Transient
 from advisor.features.demand import DemandSeries, SeriesGrid, series_from_jobs
 from advisor.features.replay import EventKind, events_of
 from advisor.forecast.demand import DemandForecaster
@@ -96,7 +96,7 @@ def _loaded(champion: Registered | None, load: Callable[[Path], Model], reasons:
 def _champion(registry: ModelRegistry, name: str, reasons: list[str]) -> Registered | None:
     try:
         champion = registry.champion(name)
-    except Transient as error:
+    except AdvisorError as error:
         reasons.append(str(error))
         return None
     if champion is None:
@@ -180,6 +180,7 @@ class Foresight:
             begin = newest[0].submit
             predictor.replay([job for job in jobs if job.submit < begin], _just_before(begin))
             promises = _with_promises(predictor, jobs, begin, now)
+            promises = {job: _served_as(champions, promise) for job, promise in promises.items()}
         return cls(
             now=now,
             durations=predictor,
@@ -187,6 +188,12 @@ class Foresight:
             champions=champions,
             promises=promises,
         )
+
+
+def _served_as(champions: Champions, forecast: DurationForecast) -> DurationForecast:
+    """The forecast under the version that people know the model by: the registry's."""
+    version = champions.versions[DURATIONS]
+    return replace(forecast, model_version=None if forecast.model_version is None else version)
 
 
 def _just_before(moment: datetime) -> datetime:

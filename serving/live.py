@@ -20,7 +20,7 @@ from advisor.domain.forecasts import DemandForecast
 from advisor.domain.jobs import Job
 from advisor.domain.plans import Advice, Money
 from advisor.domain.slices import Allocation
-from advisor.errors import AdvisorError, Refused, Transient
+from advisor.errors import AdvisorError, Transient
 from advisor.forecast.registry import DEMAND, DURATIONS, ModelRegistry
 from advisor.history.store import HistoryStore
 from advisor.planning.allocator import allocate
@@ -38,7 +38,7 @@ from serving.answers import (
     searched_text,
     slice_request,
 )
-from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness
+from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness, Unknown
 from serving.foresight import Champions, Foresight
 from serving.wiring import ClusterChoice, ClusterKind
 
@@ -89,6 +89,9 @@ class LiveAdvisor:
             except AdvisorError as error:
                 self._failure = str(error)
                 _log.warning("cycle_failed", reason=str(error))
+                raise
+            except Exception as error:
+                self._failure = f"the last cycle broke: {type(error).__name__}"
                 raise
             self._failure = None
             return wait
@@ -202,7 +205,7 @@ class LiveAdvisor:
         found = tuple(one.demand for one in self._current().advice.pools if pool is None or one.pool == pool)
         if pool is not None and not found:
             known = ", ".join(one.pool for one in self._current().advice.pools)
-            raise Refused("pool", pool, f"known pools are {known}", "Use one of them.")
+            raise Unknown("pool", pool, f"known pools are {known}", "Use one of them.")
         return found
 
     def advice(self) -> Advice:

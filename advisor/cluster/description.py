@@ -80,6 +80,9 @@ _KEY_OF_FIELD = {
 }
 _DEFAULT_KEEP_ALIVE = "180s"
 _DEFAULT_SLICE_MINUTES = 15.0
+_MOST_NODES = 20_000
+_MOST_NODE_GPUS = 64
+_MOST_SHARES = 128
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -197,7 +200,10 @@ def _moment(table: StrictTable, key: str, time: datetime) -> datetime | None:
         return None
     where = table.where(key)
     if isinstance(written, str) and written.startswith("-"):
-        return time - timedelta(seconds=parse_duration(written[1:], where))
+        try:
+            return time - timedelta(seconds=parse_duration(written[1:], where))
+        except OverflowError as error:
+            raise Refused(where, written, "it lies before the year 1", "Give a shorter time.") from error
     found = _absolute(written, where)
     if found > time:
         raise Refused(where, found.isoformat(), f"it lies after the description's {time.isoformat()}", "Correct it.")
@@ -215,13 +221,13 @@ def _pool(table: StrictTable) -> tuple[NodePool, int]:
         weight=table.whole("weight", 1),
         replicas=table.whole("replicas", 0),
         gpu_kind=table.text("gpu_kind"),
-        node_gpus=table.wholes("node_gpus") or (8,),
+        node_gpus=_node_gpus(table),
         slice_minutes=table.number("slice_minutes", 0.0),
-        sharing_factor=table.whole("sharing_factor", 1) or 1,
+        sharing_factor=table.whole("sharing_factor", 1, _MOST_SHARES) or 1,
         owned=table.flag("owned", default=False),
         taints=_taints(table),
     )
-    count = table.whole("nodes", 0) or 0
+    count = table.whole("nodes", 0, _MOST_NODES) or 0
     manager = table.text("field_manager")
     table.refuse_unknown()
     held = {field: value for field in WRITABLE_FIELDS if (value := field_of(pool, field)) is not None}
@@ -229,6 +235,14 @@ def _pool(table: StrictTable) -> tuple[NodePool, int]:
     if manager is not None:
         pool.field_managers.update(dict.fromkeys(held, (manager,)))
     return pool, count
+
+
+def _node_gpus(table: StrictTable) -> tuple[int, ...]:
+    sizes = table.wholes("node_gpus") or (8,)
+    if max(sizes) > _MOST_NODE_GPUS:
+        limit = f"a node has {_MOST_NODE_GPUS} GPUs at most"
+        raise Refused(table.where("node_gpus"), sizes, limit, "Correct the number.")
+    return sizes
 
 
 def _check_fields(table: StrictTable, pool: NodePool, held: Mapping[str, FieldValue]) -> None:

@@ -10,6 +10,8 @@ from advisor.errors import Refused
 
 __all__ = ["StrictTable"]
 
+_MOST = 1_000_000_000
+
 T = TypeVar("T")
 
 
@@ -49,8 +51,8 @@ class StrictTable:
         found = self._typed(key, bool, "true or false")
         return default if found is None else found
 
-    def whole(self, key: str, least: int) -> int | None:
-        """A whole number of at least ``least``, None where absent.
+    def whole(self, key: str, least: int, most: int = _MOST) -> int | None:
+        """A whole number from ``least`` to ``most``, None where absent.
 
         Raises:
             Refused: anything else.
@@ -58,6 +60,8 @@ class StrictTable:
         found = self._typed(key, int, "a whole number")
         if found is not None and found < least:
             raise Refused(self.where(key), found, f"it is {least} or more", "Correct the number.")
+        if found is not None and found > most:
+            raise Refused(self.where(key), found, f"it is {most:,} at most", "Correct the number.")
         return found
 
     def number(self, key: str, above: float) -> float | None:

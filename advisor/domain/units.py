@@ -35,7 +35,11 @@ def utc(moment: datetime, field: str) -> datetime:
     """
     if moment.tzinfo is None:
         raise Refused(field, moment.isoformat(), "a time needs a zone", "Write it with an offset, for instance ...Z.")
-    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    try:
+        return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    except OverflowError as error:
+        limit = "in UTC it lies outside the years 1 to 9999"
+        raise Refused(field, moment.isoformat(), limit, "Correct the year.") from error
 
 
 def finite(value: float, field: str) -> float:

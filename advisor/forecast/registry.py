@@ -15,10 +15,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
+import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from advisor.domain.units import utc
-from advisor.errors import Refused, Transient
+from advisor.errors import AdvisorError, Refused, Transient
 
 # Read by MLflow at import: a cluster tool reports nothing about its user to anyone.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -38,6 +39,8 @@ CHAMPION = "champion"
 """Alias of the version that is served."""
 CHALLENGER = "challenger"
 """Alias of the newest version that is not served."""
+
+_log = structlog.get_logger(__name__)
 
 _CARD = "card.json"
 _EXPERIMENT = "gpu-slice-advisor"
@@ -174,8 +177,14 @@ class ModelRegistry:
         raise Refused("version", version, f"the registry has no such version of {name}", "List them: gsa models list.")
 
     def versions(self, name: str) -> tuple[Registered, ...]:
-        """Every version, newest first."""
-        return tuple(self._registered(known) for known in self._known(name))
+        """Every version whose artefact can be read, newest first; the others are logged and passed over."""
+        found = []
+        for known in self._known(name):
+            try:
+                found.append(self._registered(known))
+            except AdvisorError as error:
+                _log.warning("version_passed_over", name=name, version=str(known.version), reason=str(error))
+        return tuple(found)
 
     def _experiment(self) -> str:
         found = self._client.get_experiment_by_name(_EXPERIMENT)
@@ -209,8 +218,16 @@ class ModelRegistry:
         with _translated(name):
             folder = Path(download_artifacts(artifact_uri=known.source, tracking_uri=self._client.tracking_uri))
             aliases = tuple(a for a in (CHAMPION, CHALLENGER) if self._alias_version(name, a) == version)
-            card = ModelCard.from_json(json.loads((folder / _CARD).read_text(encoding="utf-8")))
+            card = _card_in(folder)
         return Registered(name=name, version=version, aliases=aliases, card=replace(card, name=name), folder=folder)
+
+
+def _card_in(folder: Path) -> ModelCard:
+    try:
+        return ModelCard.from_json(json.loads((folder / _CARD).read_text(encoding="utf-8")))
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        limit = f"it is no model card ({type(error).__name__}: {error})"
+        raise Refused("model card", str(folder / _CARD), limit, "Train again, or restore the folder.") from error
 
 
 @contextmanager

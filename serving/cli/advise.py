@@ -22,7 +22,7 @@ from serving.wiring import ClusterChoice, ClusterKind, open_history, open_regist
 
 __all__ = ["advice_tables", "app"]
 
-app = typer.Typer(help="One cycle, printed.")
+app = typer.Typer(add_completion=False, help="One cycle, printed.")
 
 ClusterOption = Annotated[ClusterKind, typer.Option("--cluster", help="The cluster to look at.")]
 FileOption = Annotated[

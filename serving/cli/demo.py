@@ -20,14 +20,14 @@ from serving.bind import check_bind
 from serving.cli.advise import NodeGpusOption, advice_tables
 from serving.cli.options import ConfigOption, DebugOption
 from serving.cli.output import printer, progress_bar
-from serving.cli.serve import HostOption, PortOption, at_address, live_from, serve_live
+from serving.cli.serve import HostOption, PortOption, at_address, leave_on_sigterm, live_from, serve_live
 from serving.cli.training import run_tables, train_on
 from serving.logs import set_up_logs
 from serving.wiring import ClusterChoice, open_history
 
 __all__ = ["app"]
 
-app = typer.Typer(help="The whole product in one command: learn from a trace, advise, serve.")
+app = typer.Typer(add_completion=False, help="The whole product in one command: learn from a trace, advise, serve.")
 
 _SEED = 1
 _SPLIT = 0.7
@@ -61,6 +61,7 @@ def demo(
     """
     del debug
     set_up_logs()
+    leave_on_sigterm()
     settings = at_address(_home_for(load_settings(config), data, trace_format), host, port)
     check_bind(settings.server.host)
     console = printer()

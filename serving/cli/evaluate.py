@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from advisor.telemetry.series import read_series
 from rich.table import Table
 
 from advisor.domain.jobs import Job
@@ -16,6 +15,7 @@ from advisor.errors import Refused
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings, load_settings
 from advisor.telemetry.mapping import read_mapping
+from advisor.telemetry.series import read_series
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
 from serving.cli.output import Output, progress_bar, render, table
@@ -26,7 +26,7 @@ from training.demand_backtest import evaluate_demand
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="The measured quality on a trace or on the store.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="The measured quality on a trace or on the store.")
 
 TraceOption = Annotated[
     Path | None, typer.Option("--trace", help="Trace file; without one, the store.", show_default=False)

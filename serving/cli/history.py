@@ -17,7 +17,7 @@ from serving.cli.output import Output, render, table
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="What is stored, what was dropped and why.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="What is stored, what was dropped and why.")
 
 
 @app.callback()

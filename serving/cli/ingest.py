@@ -20,7 +20,7 @@ from serving.cli.output import Output, Step, progress_bar, render, table
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="History from a file.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="History from a file.")
 
 PathArgument = Annotated[Path, typer.Argument(help="CSV (also gzipped) or Parquet file.", show_default=False)]
 FormatOption = Annotated[TraceFormat, typer.Option("--format", help="How the file is laid out.", show_default=False)]

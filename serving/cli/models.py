@@ -16,7 +16,7 @@ from serving.wiring import open_registry
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="The model registry.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="The model registry.")
 
 NAMES = (DURATIONS, DEMAND)
 NameArgument = Annotated[str, typer.Argument(help="durations or demand.")]

@@ -94,6 +94,12 @@ def main() -> None:
             raise
         _say(str(error))
         raise SystemExit(_exit_code(error)) from None
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        # Nobody but the author is helped by a traceback nobody asked for.
+        _say(f"this is a defect of the program ({type(error).__name__}: {error}); run it with --debug and report it")
+        raise SystemExit(ExitCode.DEFECT) from None
 
 
 def _exit_code(error: AdvisorError) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -24,9 +26,11 @@ from serving.live import LiveAdvisor, LiveParts
 from serving.logs import set_up_logs
 from serving.wiring import ClusterChoice, ClusterKind, open_history, open_registry
 
-__all__ = ["HostOption", "PortOption", "app", "at_address", "live_from", "serve_live"]
+__all__ = ["HostOption", "PortOption", "app", "at_address", "leave_on_sigterm", "live_from", "serve_live"]
 
-app = typer.Typer(help="API and dashboard.")
+app = typer.Typer(add_completion=False, help="API and dashboard.")
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 HostOption = Annotated[
     str | None, typer.Option("--host", help="Address to listen on; only loopback is allowed.", show_default=False)
@@ -34,6 +38,30 @@ HostOption = Annotated[
 PortOption = Annotated[
     int | None, typer.Option("--port", min=1, max=65535, help="TCP port; 8080 by default.", show_default=False)
 ]
+
+
+class _Server(uvicorn.Server):
+    """Stops on SIGINT and SIGTERM and then returns, so that what was opened is closed and the exit code is 0."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn's own, which however raises the signal once more when the server has stopped."""
+        before = {number: signal.signal(number, self.handle_exit) for number in _STOP_SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def leave_on_sigterm() -> None:
+    """End with 0 when asked to stop before the server listens."""
+    signal.signal(signal.SIGTERM, _leave)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise SystemExit(0)
 
 
 @app.command()
@@ -50,6 +78,7 @@ def serve(
     """Serve predictions, advice and the dashboard until interrupted."""
     del debug
     set_up_logs()
+    leave_on_sigterm()
     settings = at_address(load_settings(config), host, port)
     check_bind(settings.server.host)
     choice = ClusterChoice(kind=cluster, file=cluster_file, node_gpus=node_gpus)
@@ -95,10 +124,12 @@ def serve_live(settings: Settings, live: LiveAdvisor) -> None:
 
     stale = settings.guards.stale_after_minutes
     made = create_app(live, live, settings.server, stale_after_minutes=stale, lifespan=lifespan)
-    server = uvicorn.Server(server_config(made, settings.server.host, settings.server.port))
+    server = _Server(server_config(made, settings.server.host, settings.server.port))
     try:
         server.run()
     except SystemExit as error:
+        if not error.code:
+            raise
         # How uvicorn says that it could not bind.
         address = f"{settings.server.host}:{settings.server.port}"
         raise Refused("--port", address, "it cannot be listened on; is it taken?", "Choose another port.") from error

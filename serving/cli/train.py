@@ -16,7 +16,7 @@ from serving.logs import set_up_logs
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Fit, calibrate, evaluate, register.")
+app = typer.Typer(add_completion=False, help="Fit, calibrate, evaluate, register.")
 
 SplitOption = Annotated[
     float, typer.Option("--split", min=0.05, max=0.95, help="Share of the jobs, in time, before the held-out part.")

@@ -30,6 +30,9 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(
     [
         ("[prices]\nper_gpu_hour = -3", "prices.per_gpu_hour"),
         ("[prices]\nper_gpu_year = 3", "prices.per_gpu_year"),
+        ("[prices]\nper_gpu_hour = inf", "prices.per_gpu_hour"),
+        ('[storage]\nhome = "what?"', "storage.home"),
+        ('[storage]\nhome = ""', "storage.home"),
         ("[weather]\nrain = 1", "weather"),
         ('mode = "Sometimes"', "mode"),
         ('[demand]\ntimezone = "Mars/Olympus"', "demand.timezone"),

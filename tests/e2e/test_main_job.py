@@ -214,12 +214,15 @@ def test_a_described_cluster_gets_its_own_changes_and_patch(
         assert set(pool.patch["spec"]) <= {"disruption", "limits", "weight"}
 
 
-def test_nothing_new_means_nothing_rebuilt(live: LiveAdvisor) -> None:
-    foresight = live._current().foresight
+def test_nothing_new_means_nothing_rebuilt_and_the_same_advice(live: LiveAdvisor) -> None:
+    """What was recommended but not done is still recommended: the pool's own setting is what is in use."""
+    foresight, before = live._current().foresight, live.advice()
 
     live.refresh()
 
     assert live._current().foresight is foresight
+    assert [pool.slice_plan for pool in live.advice().pools] == [pool.slice_plan for pool in before.pools]
+    assert [pool.changes for pool in live.advice().pools] == [pool.changes for pool in before.pools]
 
 
 def test_an_empty_history_is_told_and_not_invented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,3 +45,8 @@ def test_other_zones_become_utc() -> None:
 @pytest.mark.parametrize("seconds,shown", [(45, "45 s"), (750, "12.5 min"), (11520, "3.2 h"), (345600, "4 d")])
 def test_durations_are_shown_in_the_unit_a_person_would_use(seconds: float, shown: str) -> None:
     assert shown_duration(seconds) == shown
+
+
+def test_a_time_beyond_the_calendar_is_refused() -> None:
+    with pytest.raises(Refused, match="years 1 to 9999"):
+        utc(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))), "--as-of")

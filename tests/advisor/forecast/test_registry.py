@@ -84,3 +84,20 @@ def test_a_registry_that_cannot_be_reached_is_transient(tmp_path: Path) -> None:
 
     with pytest.raises(Transient, match="model registry"):
         ModelRegistry.open("sqlite:////proc/none/registry.db", blocked.as_uri()).champion(DURATIONS)
+
+
+@pytest.mark.parametrize("card", ["{}", "[]", '{"made_at": 3}', "no json"])
+def test_a_broken_card_is_refused_by_its_path_and_hides_no_other_version(
+    registry: ModelRegistry, tmp_path: Path, card: str
+) -> None:
+    good = registry.register(an_artifact(tmp_path / "good", "x"), CARD)
+    broken = registry.register(an_artifact(tmp_path / "broken", "x"), CARD)
+    registry.promote(DURATIONS, broken)
+    (registry.load(DURATIONS, broken).folder / "card.json").write_text(card, encoding="utf-8")
+
+    with pytest.raises(Refused, match="model card"):
+        registry.champion(DURATIONS)
+
+    listed = [version.version for version in registry.versions(DURATIONS)]
+    assert good in listed
+    assert broken not in listed

@@ -55,3 +55,18 @@ def test_each_error_of_ours_has_its_exit_code_and_one_sentence(
 
     assert ended.value.code == code
     assert capsys.readouterr().err == f"{error}\n"
+
+
+def test_a_defect_is_told_in_one_sentence_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: object) -> None:
+        raise KeyError("surprise")
+
+    monkeypatch.setattr(root, "app", fail)
+
+    with pytest.raises(SystemExit) as ended:
+        root.main()
+
+    assert ended.value.code == 1
+    assert "--debug" in capsys.readouterr().err
