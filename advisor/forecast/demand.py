@@ -54,14 +54,26 @@ FREQUENCIES = "frequencies"
 UNKNOWN = "unknown"
 """Served for rises of a pool that nobody has seen, or not lately."""
 
+_MEDIAN = LEVELS.index(0.5)
+_EVEN_ODDS = np.array([0.45, 0.55])
 _FRESH_STEPS = 3
 _FRESH_MINUTES = 10.0
 _FALLBACKS = ("constant", "persistence")
 
 
 def model_quantiles(law: ChangeLaw, demand: Floats, node_gpus: int, levels: Floats) -> Floats:
-    """Demand in GPUs at ``levels`` from the law of its change in nodes: (rows, levels), ordered and 0 or more."""
-    return np.maximum(demand[:, None] + law.quantiles(levels) * node_gpus, 0.0)
+    """Demand in GPUs from the law of its change in nodes: (rows, :data:`LEVELS`), ordered and 0 or more.
+
+    ``levels`` are those to ask of the law in place of the nominal ones. The median leaves "no change" only
+    where the odds say so by more than 45 to 55: closer than that, moving it wins as often as it loses.
+    """
+    changes = law.quantiles(levels)
+    around = law.quantiles(_EVEN_ODDS)
+    stays = (around[:, 0] <= 0) & (around[:, 1] >= 0)
+    changes[stays, _MEDIAN] = 0.0
+    changes[stays, :_MEDIAN] = np.minimum(changes[stays, :_MEDIAN], 0.0)
+    changes[stays, _MEDIAN + 1 :] = np.maximum(changes[stays, _MEDIAN + 1 :], 0.0)
+    return np.maximum(demand[:, None] + changes * node_gpus, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from advisor.forecast.demand import FREQUENCIES, LEVELS, UNKNOWN, DemandForecaster
+from advisor.forecast.demand import FREQUENCIES, LEVELS, UNKNOWN, DemandForecaster, model_quantiles
+from advisor.forecast.demand_law import ChangeClasses
 from tests.builders import NOON, a_clockwork_series, a_demand_series
 
 
@@ -112,3 +113,35 @@ def test_quantiles_stand_at_the_declared_levels(horizon):
     series = a_clockwork_series(3)
 
     assert DemandForecaster().forecast(series, at(series)).horizons[horizon].levels == LEVELS
+
+
+CLASSES = ChangeClasses.from_changes(np.repeat([-1.0, 0.0, 1.0], 100))
+MEDIAN = LEVELS.index(0.5)
+
+
+@pytest.mark.parametrize(
+    "fall, rise, median", [(0.1, 0.53, 16.0), (0.1, 0.57, 24.0), (0.53, 0.1, 16.0), (0.57, 0.1, 8.0)]
+)
+def test_median_leaves_no_change_only_where_the_odds_are_clear(fall, rise, median):
+    law = CLASSES.law(np.array([[fall, 1 - fall - rise, rise]]))
+
+    found = model_quantiles(law, np.array([16.0]), 8, np.array(LEVELS))
+
+    assert found[0, MEDIAN] == median
+    assert (np.diff(found[0]) >= 0).all()
+
+
+def test_median_that_stays_keeps_corrected_levels_on_their_side():
+    """Levels moved towards the middle must not cross a median that was held back."""
+    law = CLASSES.law(np.array([[0.47, 0.05, 0.48]]))
+    towards_the_middle = np.array([0.4, 0.45, 0.46, 0.47, 0.5, 0.5, 0.5, 0.5, 0.5, 0.51])
+
+    found = model_quantiles(law, np.array([16.0]), 8, towards_the_middle)
+
+    assert found[0].tolist() == [8, 8, 8, 8, 16, 16, 16, 16, 16, 16]
+
+
+def test_demand_below_nothing_is_nothing():
+    law = CLASSES.law(np.array([[1.0, 0.0, 0.0]]))
+
+    assert (model_quantiles(law, np.array([4.0]), 8, np.array(LEVELS)) == 0).all()
