@@ -14,7 +14,7 @@ from advisor.domain.units import utc
 from advisor.features.demand import DemandSeries
 from advisor.forecast.demand import FREQUENCIES
 from advisor.forecast.demand_baselines import BaselineTables
-from advisor.forecast.demand_gate import GateVerdict, judged
+from advisor.forecast.demand_gate import DailyLosses, GateVerdict, judged
 from advisor.forecast.demand_model import DemandModel, PoolHorizon, PoolRecord
 from advisor.forecast.demand_rise import (
     RiseFrequencies,
@@ -173,7 +173,7 @@ def _judge_rises(rows: PoolRows, model: RiseModel, horizons: tuple[int, ...], be
         return daily_means(((table - happened) ** 2).sum(axis=(1, 2)), days)
 
     frequencies = RiseFrequencies.from_history(past, horizons)
-    return judged(
-        loss(model.probabilities(rows.features[chosen], horizons)),
-        {FREQUENCIES: loss(frequencies.probabilities(rows.series, at))},
-    )
+    theirs = {FREQUENCIES: loss(frequencies.probabilities(rows.series, at))}
+    # Probabilities have no median to compare.
+    none = np.zeros(0)
+    return judged(DailyLosses(loss(model.probabilities(rows.features[chosen], horizons)), theirs, none, none))

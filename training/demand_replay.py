@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from advisor.forecast.demand import model_quantiles
 from advisor.forecast.demand_baselines import BASELINES, LEVELS, BaselineTables, baseline_quantiles
-from advisor.forecast.demand_gate import FULL_WINDOW_DAYS, MODEL, GateVerdict, judged
+from advisor.forecast.demand_gate import FULL_WINDOW_DAYS, MODEL, PERSISTENCE, DailyLosses, GateVerdict, judged
 from advisor.forecast.demand_law import corrected_levels
 from advisor.forecast.demand_model import ChangeModel
 from training.demand_boosters import fit_change
@@ -32,6 +32,7 @@ _DAY = 86_400
 _JUDGED_LEVELS = (0.8, 0.9, 0.95, 0.99)
 """The gate listens to the upper quantiles, which capacity is decided by."""
 _JUDGED = np.array([LEVELS.index(level) for level in _JUDGED_LEVELS])
+_MEDIAN = LEVELS.index(0.5)
 _FEWEST_TRANSFORM_DAYS = 2.0
 
 
@@ -54,12 +55,13 @@ class Scored:
 
 @dataclass(slots=True)
 class _Memory:
-    """What has been learnt of one pool at one horizon: brackets of transforms, and losses."""
+    """What has been learnt of one pool at one horizon: brackets of transforms, upper losses, losses at the median."""
 
     ended: list[NDArray[np.int64]] = field(default_factory=list)
     lower: list[Floats] = field(default_factory=list)
     upper: list[Floats] = field(default_factory=list)
     losses: dict[str, list[Floats]] = field(default_factory=lambda: {name: [] for name in (MODEL, *BASELINES)})
+    medians: dict[str, list[Floats]] = field(default_factory=lambda: {name: [] for name in (MODEL, PERSISTENCE)})
 
 
 class DemandReplay:
@@ -111,14 +113,19 @@ class DemandReplay:
 
     def verdict(self, pool: str, horizon: int, cut: float) -> GateVerdict:
         """What recent days say about the model of one pool at one horizon."""
-        memory = self._memory.get((pool, horizon), _Memory())
-        if not memory.ended:
-            return judged(np.zeros(0), {name: np.zeros(0) for name in BASELINES})
+        memory = self._memory.get((pool, horizon))
+        if memory is None:
+            nothing = np.zeros(0)
+            return judged(DailyLosses(nothing, {}, nothing, nothing))
         ended = np.concatenate(memory.ended)
         recent = (ended <= cut) & (ended > cut - FULL_WINDOW_DAYS * _DAY)
         days = ended[recent] // _DAY
-        daily = {name: daily_means(np.concatenate(x)[recent], days) for name, x in memory.losses.items()}
-        return judged(daily[MODEL], {name: daily[name] for name in BASELINES})
+        upper, median = (
+            {name: daily_means(np.concatenate(x)[recent], days) for name, x in losses.items()}
+            for losses in (memory.losses, memory.medians)
+        )
+        baselines = {name: upper[name] for name in BASELINES}
+        return judged(DailyLosses(upper[MODEL], baselines, median[MODEL], median[PERSISTENCE]))
 
     def _forecast(
         self,
@@ -165,6 +172,8 @@ class DemandReplay:
         for name, found in quantiles.items():
             losses = pinball(outcome, found[:, _JUDGED], _JUDGED_LEVELS)
             memory.losses[name].append(losses.mean(axis=1))
+        for name, kept in memory.medians.items():
+            kept.append(np.abs(outcome - quantiles[name][:, _MEDIAN]))
 
 
 def pinball(outcome: Floats, quantiles: Floats, levels: Sequence[float]) -> Floats:

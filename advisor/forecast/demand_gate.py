@@ -9,17 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FULL_WINDOW_DAYS", "MODEL", "GateVerdict", "judged"]
+__all__ = ["CONSTANT", "FULL_WINDOW_DAYS", "MODEL", "PERSISTENCE", "DailyLosses", "GateVerdict", "judged"]
 
 Floats = NDArray[np.float64]
 
 MODEL = "model"
 """What a forecast says it served where it was the model."""
+CONSTANT = "constant"
+"""The baseline that every other one, and the model, must displace."""
+PERSISTENCE = "persistence"
+"""The baseline without spread, which is compared at the median only."""
 
 FULL_WINDOW_DAYS = 14
 """Days of recent losses that a verdict is made from."""
 
 _FEWEST_DAYS = 2
+_CLEARLY = 3.0
+_MEDIAN_ALLOWED = 1.02
 _CERTAIN = 1e6
 """What t is given as where daily savings have no scatter at all; JSON has no infinity."""
 
@@ -44,24 +50,59 @@ class GateVerdict:
         return asdict(self)
 
 
-def judged(model: Floats, baselines: Mapping[str, Floats]) -> GateVerdict:
-    """Judge the model by daily mean losses, oldest first; a baseline that could not speak has NaN.
+@dataclass(frozen=True, slots=True, eq=False)
+class DailyLosses:
+    """Mean losses of each scored day, oldest first.
 
-    The model is served if its mean saving over the best baseline is above zero; while fewer than fourteen
-    days are scored, if it is not more than one standard error below zero, since little evidence against
-    it is little evidence.
+    ``model`` and ``baselines`` are losses of the upper quantiles (NaN where a baseline could not speak),
+    ``model_median`` and ``persistence_median`` those at the median.
     """
-    spoke = {name: losses for name, losses in baselines.items() if not np.isnan(losses).any()}
-    best = min(spoke, key=lambda name: (float(spoke[name].sum()), name), default="persistence")
-    days = int(model.size)
-    if days < _FEWEST_DAYS or best not in spoke:
-        return GateVerdict(best, best, days, None, None, f"scored on {days} days, needs {_FEWEST_DAYS}")
-    saving = spoke[best] - model
-    error = float(saving.std(ddof=1) / np.sqrt(days))
-    t = float(saving.mean() / error) if error > 0 else float(np.sign(saving.mean())) * _CERTAIN
-    total = float(spoke[best].sum())
-    skill = float(1.0 - model.sum() / total) if total > 0 else 0.0
+
+    model: Floats
+    baselines: Mapping[str, Floats]
+    model_median: Floats
+    persistence_median: Floats
+
+
+def judged(losses: DailyLosses) -> GateVerdict:
+    """Judge the model against the best baseline, and against persistence at the median.
+
+    The model is served if its mean daily saving over the best baseline is above zero; while fewer than
+    fourteen days are scored, if it is not more than one standard error below zero, since little evidence
+    against it is little evidence. Its median may cost at most 2 % more than persistence.
+
+    The best baseline is the constant, unless another one saved loss over it by three standard errors.
+    Persistence never is: without spread it costs nothing in a quiet fortnight, and everything after it.
+    """
+    best = _best_baseline(losses.baselines)
+    days = int(losses.model.size)
+    if days < _FEWEST_DAYS or best is None:
+        name = best or PERSISTENCE
+        return GateVerdict(name, name, days, None, None, f"scored on {days} days, needs {_FEWEST_DAYS}")
+    saving = losses.baselines[best] - losses.model
+    t = _t(saving)
+    total = float(losses.baselines[best].sum())
+    skill = float(1.0 - losses.model.sum() / total) if total > 0 else 0.0
     doubtful = days < FULL_WINDOW_DAYS and t > -1 and bool(saving.any())
-    if t > 0 or doubtful:
-        return GateVerdict(MODEL, best, days, t, skill, None)
-    return GateVerdict(best, best, days, t, skill, f"no skill against {best}")
+    if not (t > 0 or doubtful):
+        return GateVerdict(best, best, days, t, skill, f"no skill against {best}")
+    if losses.model_median.sum() > _MEDIAN_ALLOWED * losses.persistence_median.sum():
+        return GateVerdict(best, best, days, t, skill, f"no skill against {PERSISTENCE} at the median")
+    return GateVerdict(MODEL, best, days, t, skill, None)
+
+
+def _best_baseline(baselines: Mapping[str, Floats]) -> str | None:
+    """The constant, or the one that displaced it; the least loss of those that spoke where it could not."""
+    spoke = {n: x for n, x in baselines.items() if n != PERSISTENCE and x.size and not np.isnan(x).any()}
+    if CONSTANT not in spoke:
+        return min(spoke, key=lambda name: (float(spoke[name].sum()), name), default=None)
+    clearer = {name: t for name, x in spoke.items() if (t := _t(spoke[CONSTANT] - x)) > _CLEARLY}
+    return min(clearer, key=lambda name: (float(spoke[name].sum()), name), default=CONSTANT)
+
+
+def _t(saving: Floats) -> float:
+    """Mean of daily savings in standard errors; 0 for less than two days."""
+    if saving.size < _FEWEST_DAYS:
+        return 0.0
+    error = float(saving.std(ddof=1) / np.sqrt(saving.size))
+    return float(saving.mean()) / error if error > 0 else float(np.sign(saving.mean())) * _CERTAIN

@@ -1,10 +1,24 @@
 import numpy as np
 import pytest
 
-from advisor.forecast.demand_gate import MODEL, judged
+from advisor.forecast import demand_gate
+from advisor.forecast.demand_gate import MODEL, DailyLosses
 
 WEEKS = np.ones(14)
 JITTER = np.tile([0.9, 1.1], 7)
+
+
+def judged(model, baselines, model_median=None, persistence_median=None):
+    """The verdict where medians are equal unless said."""
+    even = np.ones(len(model))
+    return demand_gate.judged(
+        DailyLosses(
+            np.asarray(model),
+            baselines,
+            even if model_median is None else model_median,
+            even if persistence_median is None else persistence_median,
+        )
+    )
 
 
 def test_model_that_saves_loss_is_served():
@@ -65,3 +79,29 @@ def test_baseline_that_could_not_speak_is_left_out():
 
 def test_saving_without_scatter_is_certain_and_finite():
     assert np.isfinite(judged(WEEKS * 0.5, {"constant": WEEKS}).t)
+
+
+def test_constant_is_displaced_only_by_a_clearly_better_baseline():
+    better = {"constant": WEEKS, "hour_of_day": WEEKS * 0.8 * JITTER}
+    perhaps = {"constant": WEEKS, "hour_of_day": WEEKS * np.tile([0.2, 1.7], 7)}
+
+    assert judged(WEEKS * 2, better).served == "hour_of_day"
+    assert judged(WEEKS * 2, perhaps).served == "constant"
+
+
+def test_quiet_fortnight_does_not_make_persistence_the_best():
+    """Without spread it costs nothing while nothing happens."""
+    verdict = judged(WEEKS * 0.5, {"persistence": WEEKS * 0.0, "constant": WEEKS})
+
+    assert (verdict.served, verdict.best_baseline) == (MODEL, "constant")
+
+
+def test_model_whose_median_is_worse_than_persistence_is_not_served():
+    verdict = judged(WEEKS * 0.5, {"constant": WEEKS}, WEEKS * 1.05, WEEKS)
+
+    assert verdict.served == "constant"
+    assert verdict.reason == "no skill against persistence at the median"
+
+
+def test_where_only_persistence_has_spoken_it_is_served():
+    assert judged(WEEKS, {"persistence": WEEKS, "constant": np.full(14, np.nan)}).served == "persistence"
