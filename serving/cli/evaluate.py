@@ -20,7 +20,9 @@ from advisor.telemetry.traces import TraceFile, TraceFormat
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
 from serving.cli.output import Output, progress_bar, render, table
 from serving.cli.training import backtest_settings, duration_tables, stages
+from serving.foresight import Champions
 from serving.logs import set_up_logs
+from serving.wiring import open_registry
 from training.backtest import evaluate_durations
 from training.demand_backtest import evaluate_demand
 
@@ -55,13 +57,17 @@ def durations(
     config: ConfigOption = None,
     debug: DebugOption = False,
 ) -> None:
-    """Replay the held-out part: questions in order of submission, answers in order of completion."""
+    """Replay the held-out part: questions in order of submission, answers in order of completion.
+
+    On the store the champion is scored too, if it was fitted before the held-out part began.
+    """
     del debug
     set_up_logs()
     settings = load_settings(config)
     jobs = _stored(settings) if trace is None else _of_trace(trace, trace_format, mapping)
+    incumbent = Champions.of(open_registry(settings)).durations if trace is None else None
     with stages("evaluate") as progress:
-        report = evaluate_durations(jobs, backtest_settings(settings, split), progress)
+        report = evaluate_durations(jobs, backtest_settings(settings, split), progress, incumbent)
     render(output, report.to_json(), lambda: duration_tables(report))
 
 
