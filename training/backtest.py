@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -35,12 +35,10 @@ from training.forests import DurationSettings, fit_forests
 from training.metrics import Marks, mark, scores_of
 from training.quality import beats_baseline
 
-__all__ = ["CHAMPION", "BacktestSettings", "evaluate_and_fit", "evaluate_durations"]
+__all__ = ["BacktestSettings", "evaluate_and_fit", "evaluate_durations"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-CHAMPION = "champion"
 
 _OWNER_GPUS_COUNT = DURATION_SCHEMA.names.index("og_count")
 
@@ -80,18 +78,19 @@ def evaluate_durations(
     jobs: Sequence[Job],
     settings: BacktestSettings | None = None,
     progress: Progress | None = None,
-    incumbent: DurationModel | None = None,
+    registered: Mapping[str, DurationModel] | None = None,
 ) -> DurationReport:
     """Replay ``jobs`` and score every predictor on those submitted from the split on.
 
     ``median_of_5`` is the floor, ``model`` what would have been served: fitted at the split and refitted
     on schedule from there, standing in for itself with the floor where it has nothing to go by.
-    ``champion`` is the ``incumbent``, replayed with its trees as they are, if it was fitted before the split.
+    Each of ``registered`` (name to model, say ``champion``) is replayed with its trees as they are, if it
+    was fitted before the split; of the others the report says that they were not.
 
     Raises:
         Refused: fewer than two jobs.
     """
-    return _evaluated(jobs, settings or BacktestSettings(), progress, incumbent)[0]
+    return _evaluated(jobs, settings or BacktestSettings(), progress, registered or {})[0]
 
 
 def evaluate_and_fit(
@@ -99,7 +98,7 @@ def evaluate_and_fit(
     now: datetime,
     settings: BacktestSettings | None = None,
     progress: Progress | None = None,
-    incumbent: DurationModel | None = None,
+    registered: Mapping[str, DurationModel] | None = None,
 ) -> tuple[DurationReport, DurationModel | None]:
     """The report of :func:`evaluate_durations`, and a model of everything known at ``now``, from one replay.
 
@@ -111,7 +110,7 @@ def evaluate_and_fit(
         Refused: fewer than two jobs, or a time without zone.
     """
     chosen = settings or BacktestSettings()
-    report, history, questions = _evaluated(jobs, chosen, progress, incumbent)
+    report, history, questions = _evaluated(jobs, chosen, progress, registered or {})
     return report, fit_forests(history.table, utc(now, "now").timestamp(), chosen.fit, questions)
 
 
@@ -119,7 +118,7 @@ def _evaluated(
     jobs: Sequence[Job],
     chosen: BacktestSettings,
     progress: Progress | None,
-    incumbent: DurationModel | None,
+    registered: Mapping[str, DurationModel],
 ) -> tuple[DurationReport, _History, tuple[Question, ...]]:
     """The report, the history it is of, and the calibration window as it stood at the end."""
     history = _history(jobs, chosen, progress)
@@ -128,15 +127,16 @@ def _evaluated(
     scored = asked[known & ~history.table.censored[asked] & (history.table.seconds[asked] > 0)]
     served, refits, questions = _served(history, chosen, progress)
     answers = {MEDIAN_OF_5: history.floors, MODEL: served}
-    if incumbent is not None and incumbent.fitted_at.timestamp() <= history.split:
-        answers[CHAMPION] = _replayed(history, incumbent)
+    seen = {name: model for name, model in registered.items() if model.fitted_at.timestamp() > history.split}
+    answers |= {name: _replayed(history, model) for name, model in registered.items() if name not in seen}
     seconds = history.table.seconds[scored]
     marks = {}
     for number, (name, laws) in enumerate(answers.items()):
         if progress is not None:
             progress("scores", number, len(answers))
         marks[name] = mark([laws[int(job)] for job in scored], seconds)
-    report = _report(history, scored, marks, _protocol(history, chosen, refits, asked.size - scored.size))
+    protocol = _protocol(history, chosen, refits, [*_not_scored(asked.size - scored.size), *_not_asked(seen)])
+    report = _report(history, scored, marks, protocol)
     served_name = MODEL if beats_baseline(report, None).promoted else MEDIAN_OF_5
     return replace(report, served=served_name), history, questions
 
@@ -248,7 +248,7 @@ def _report(
     )
 
 
-def _protocol(history: _History, settings: BacktestSettings, refits: int, unscored: int) -> RunProtocol:
+def _protocol(history: _History, settings: BacktestSettings, refits: int, remarks: Sequence[str]) -> RunProtocol:
     jobs = history.jobs
     assumed = [
         "a duration counts from the start and is known from the end on",
@@ -256,8 +256,6 @@ def _protocol(history: _History, settings: BacktestSettings, refits: int, unscor
     ]
     if any(job.start_assumed for job in jobs):
         assumed.append(f"start taken to be the submission for {sum(job.start_assumed for job in jobs)} jobs")
-    if unscored:
-        assumed.append(f"{unscored} jobs after the split have no known duration above zero and are not scored")
     if not refits:
         assumed.append("too few jobs had ended to fit a model: the baseline stands in throughout")
     return RunProtocol(
@@ -267,8 +265,20 @@ def _protocol(history: _History, settings: BacktestSettings, refits: int, unscor
         refits=refits,
         seed=settings.fit.seed,
         versions={"lightgbm": lightgbm.__version__, "numpy": np.__version__, "python": platform.python_version()},
-        assumed=tuple(assumed),
+        assumed=(*assumed, *remarks),
     )
+
+
+def _not_scored(jobs: int) -> list[str]:
+    return [f"{jobs} jobs after the split have no known duration above zero and are not scored"] if jobs else []
+
+
+def _not_asked(seen: Mapping[str, DurationModel]) -> list[str]:
+    return [
+        f"the {name} was fitted at {model.fitted_at:%Y-%m-%d %H:%M}Z on jobs after the split, so it is not scored here;"
+        " its card has the figures of its own held-out part (gsa models show)"
+        for name, model in seen.items()
+    ]
 
 
 def _digest(jobs: Sequence[Job]) -> str:

@@ -15,25 +15,29 @@ from pathlib import Path
 
 import lightgbm
 import numpy as np
+import structlog
 
 from advisor.domain.jobs import Job
 from advisor.domain.reports import DurationReport, PromotionDecision
 from advisor.errors import Refused
 from advisor.features.demand import SeriesGrid, series_by_pool
+from advisor.forecast.baselines import MEDIAN_OF_5
 from advisor.forecast.demand_gate import MODEL
 from advisor.forecast.demand_model import DemandModel
 from advisor.forecast.duration_model import DurationModel
-from advisor.forecast.registry import DEMAND, DURATIONS, ModelCard, ModelRegistry
+from advisor.forecast.registry import CHAMPION, DEMAND, DURATIONS, ModelCard, ModelRegistry
 from advisor.history.snapshot import Snapshot, read_snapshot, write_snapshot
 from training.backtest import BacktestSettings, evaluate_and_fit
 from training.demand import DemandFitSettings, fit_demand
 from training.quality import beats_baseline
 
-__all__ = ["ModelRun", "TrainingJob", "TrainingPlan", "TrainingRun", "demand_decision"]
+__all__ = ["ModelRun", "TrainingJob", "TrainingPlan", "TrainingRun", "demand_decision", "registered_durations"]
 
 Progress = Callable[[str, int, int], None]
 
-_RIVALS = ("median_of_5", "champion")
+_log = structlog.get_logger(__name__)
+
+_RIVALS = (MEDIAN_OF_5, CHAMPION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +81,25 @@ class TrainingRun:
         return any(r.name == DURATIONS and r.version is not None and not r.decision.promoted for r in self.runs)
 
 
+def registered_durations(registry: ModelRegistry, *aliases: str) -> dict[str, DurationModel]:
+    """The duration models that hold ``aliases``, by alias; one of another version of the program is passed over.
+
+    Raises:
+        Transient: the registry cannot be reached.
+    """
+    found = {}
+    for alias in aliases:
+        holder = registry.holder(DURATIONS, alias)
+        if holder is None:
+            continue
+        try:
+            found[alias] = DurationModel.load(holder.folder)
+        except Refused as error:
+            # It cannot compete, and must not stop its successor.
+            _log.warning("version_passed_over", name=DURATIONS, version=holder.version, reason=str(error))
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingJob:
     """One run of training on the jobs known at ``now``, into ``registry``."""
@@ -111,8 +134,8 @@ class TrainingJob:
     def _durations(self, jobs: Sequence[Job], snapshot: Snapshot) -> tuple[ModelRun, DurationReport | None]:
         if len(jobs) < 2:
             return _nothing(DURATIONS, f"{len(jobs)} job is no history to evaluate on"), None
-        incumbent = self._champion_durations()
-        report, model = evaluate_and_fit(jobs, self.now, self.plan.durations, self.progress, incumbent)
+        incumbents = registered_durations(self.registry, CHAMPION)
+        report, model = evaluate_and_fit(jobs, self.now, self.plan.durations, self.progress, incumbents)
         decision = beats_baseline(report, None, rivals=_RIVALS)
         if model is None:
             return _nothing(DURATIONS, "too few jobs have ended to fit a model: the baseline is served"), report
@@ -136,16 +159,6 @@ class TrainingJob:
         decision = demand_decision(model)
         card = self._card(DEMAND, snapshot, decision, plan.demand.seed)
         return self._registered(model.save, card, decision), model
-
-    def _champion_durations(self) -> DurationModel | None:
-        champion = self.registry.champion(DURATIONS)
-        if champion is None:
-            return None
-        try:
-            return DurationModel.load(champion.folder)
-        except Refused:
-            # An artefact of another version of the program cannot compete, and must not stop its successor.
-            return None
 
     def _card(self, name: str, snapshot: Snapshot, decision: PromotionDecision, seed: int) -> ModelCard:
         return ModelCard(

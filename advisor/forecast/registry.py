@@ -154,7 +154,7 @@ class ModelRegistry:
 
     def champion(self, name: str) -> Registered | None:
         """The version that is to be served, None if there is none."""
-        return self._by_alias(name, CHAMPION)
+        return self.holder(name, CHAMPION)
 
     def champion_version(self, name: str) -> str | None:
         """The version that is to be served, without fetching its artefact."""
@@ -163,7 +163,13 @@ class ModelRegistry:
 
     def challenger(self, name: str) -> Registered | None:
         """The newest version that is not served, None if there is none."""
-        return self._by_alias(name, CHALLENGER)
+        return self.holder(name, CHALLENGER)
+
+    def holder(self, name: str, alias: str) -> Registered | None:
+        """The version that holds ``alias``, None if none does."""
+        with _translated(name):
+            version = self._alias_version(name, alias)
+        return None if version is None else self.load(name, version)
 
     def load(self, name: str, version: str) -> Registered:
         """That version, its artefact in a local folder.
@@ -207,11 +213,6 @@ class ModelRegistry:
             return None
         held = dict(found[0].aliases).get(alias)
         return None if held is None else str(held)
-
-    def _by_alias(self, name: str, alias: str) -> Registered | None:
-        with _translated(name):
-            version = self._alias_version(name, alias)
-        return None if version is None else self.load(name, version)
 
     def _registered(self, known: ModelVersion) -> Registered:
         name, version = str(known.name), str(known.version)

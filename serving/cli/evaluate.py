@@ -12,6 +12,7 @@ from rich.table import Table
 from advisor.domain.jobs import Job
 from advisor.domain.reports import DemandReport
 from advisor.errors import Refused
+from advisor.forecast.registry import CHALLENGER, CHAMPION
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings, load_settings
 from advisor.telemetry.mapping import read_mapping
@@ -20,11 +21,11 @@ from advisor.telemetry.traces import TraceFile, TraceFormat
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
 from serving.cli.output import Output, progress_bar, render, table
 from serving.cli.training import backtest_settings, duration_tables, stages
-from serving.foresight import Champions
 from serving.logs import set_up_logs
 from serving.wiring import open_registry
 from training.backtest import evaluate_durations
 from training.demand_backtest import evaluate_demand
+from training.pipeline import registered_durations
 
 __all__ = ["app"]
 
@@ -59,15 +60,15 @@ def durations(
 ) -> None:
     """Replay the held-out part: questions in order of submission, answers in order of completion.
 
-    On the store the champion is scored too, if it was fitted before the held-out part began.
+    On the store, champion and challenger are scored too if they were fitted before the held-out part began.
     """
     del debug
     set_up_logs()
     settings = load_settings(config)
     jobs = _stored(settings) if trace is None else _of_trace(trace, trace_format, mapping)
-    incumbent = Champions.of(open_registry(settings)).durations if trace is None else None
+    registered = registered_durations(open_registry(settings), CHAMPION, CHALLENGER) if trace is None else None
     with stages("evaluate") as progress:
-        report = evaluate_durations(jobs, backtest_settings(settings, split), progress, incumbent)
+        report = evaluate_durations(jobs, backtest_settings(settings, split), progress, registered)
     render(output, report.to_json(), lambda: duration_tables(report))
 
 

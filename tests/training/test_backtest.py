@@ -138,11 +138,13 @@ def test_jobs_still_running_are_not_scored_and_the_report_says_so(history):
     assert any(f"{running} jobs after the split" in note for note in report.protocol.assumed)
 
 
-def test_an_incumbent_is_scored_beside_only_if_it_could_not_have_seen_the_test(history):
+def test_registered_models_are_scored_beside_only_if_they_could_not_have_seen_the_test(history):
     early = fit_durations(history, history[500].submit, SMALL)
     late = fit_durations(history, history[800].submit, SMALL)
-    assert evaluate_durations(history, SETTINGS, incumbent=early).scores["champion"].n == 270
-    assert "champion" not in evaluate_durations(history, SETTINGS, incumbent=late).scores
+    report = evaluate_durations(history, SETTINGS, registered={"champion": early, "challenger": late})
+    assert report.scores["champion"].n == 270
+    assert "challenger" not in report.scores
+    assert any("the challenger was fitted at" in note and "not scored" in note for note in report.protocol.assumed)
 
 
 def test_bulk_submissions_stay_on_one_side_of_the_split():
