@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from advisor.errors import Stale, Transient
 from dashboards.assets import Assets
 from dashboards.data import DashboardData
-from dashboards.pages import JobPage, JobsPage, OverviewPage, PoolPage, Seen, job_page, jobs_page, overview_page
+from dashboards.pages import JobPage, JobsPage, Page, PoolPage, Seen, job_page, jobs_page, overview_page
 from dashboards.pages import pool_page as build_pool_page
 from dashboards.render import Renderer, as_json
 
@@ -60,7 +60,7 @@ class Dashboard:
         return HTMLResponse(self._renderer.error(status, title, detail), status)
 
     def _overview(self) -> Response:
-        return self._page("overview.html", overview_page(self._seen()), OverviewPage)
+        return self._page("overview.html", overview_page(self._seen()))
 
     def _overview_json(self) -> Response:
         return _json(overview_page(self._seen()))
@@ -69,19 +69,19 @@ class Dashboard:
         return RedirectResponse("/", 307)
 
     def _pool(self, pool: str) -> Response:
-        return self._page("pool.html", self._pool_page(pool), PoolPage)
+        return self._page("pool.html", self._pool_page(pool))
 
     def _pool_json(self, pool: str) -> Response:
         return _json(self._pool_page(pool))
 
     def _jobs(self, q: Search = "") -> Response:
-        return self._page("jobs.html", self._jobs_page(q), JobsPage)
+        return self._page("jobs.html", self._jobs_page(q))
 
     def _jobs_json(self, q: Search = "") -> Response:
         return _json(self._jobs_page(q))
 
     def _job(self, job_id: str) -> Response:
-        return self._page("job.html", self._job_page(job_id), JobPage)
+        return self._page("job.html", self._job_page(job_id))
 
     def _job_json(self, job_id: str) -> Response:
         return _json(self._job_page(job_id))
@@ -130,8 +130,8 @@ class Dashboard:
             troubles=tuple(dict.fromkeys(troubles)),
         )
 
-    def _page(self, template: str, context: object, kind: type) -> Response:
-        return HTMLResponse(self._renderer.page(template, context, kind))
+    def _page(self, template: str, context: Page) -> Response:
+        return HTMLResponse(self._renderer.page(template, context, type(context)))
 
 
 def _unless_trouble(read: Callable[[], Read], troubles: list[str]) -> Read | None:
@@ -143,5 +143,5 @@ def _unless_trouble(read: Callable[[], Read], troubles: list[str]) -> Read | Non
         return None
 
 
-def _json(context: object) -> Response:
+def _json(context: Page) -> Response:
     return Response(as_json(context), media_type="application/json")

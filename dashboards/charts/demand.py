@@ -10,10 +10,10 @@ from dashboards.charts.figure import Chart, Key, Mark, axis, figure, line, marke
 from dashboards.data import DemandPoint
 from dashboards.formats import gpus
 
-__all__ = ["NEAR_MINUTES", "demand_fan"]
+__all__ = ["demand_fan"]
 
-NEAR_MINUTES = 180
-"""Horizons up to here are joined to a fan; what lies between an hour and a day is not forecast, so not drawn."""
+# Horizons up to here are joined to a fan; what lies between an hour and a day is not forecast, so not drawn.
+_NEAR_MINUTES = 180
 
 _HOVER = "%{y:.4~g} GPUs"
 _TOTAL = Key("Running + pending", "@ink", "line")
@@ -26,7 +26,7 @@ _FANS = ("@fan1", "@fan2", "@fan3")
 
 def demand_fan(recent: tuple[DemandPoint, ...], forecast: DemandForecast) -> Chart | None:
     """Recent demand with the quantile fan of the near horizons; None where there is neither."""
-    near = sorted((h for h in forecast.horizons if h.horizon_minutes <= NEAR_MINUTES), key=lambda h: h.horizon_minutes)
+    near = sorted((h for h in forecast.horizons if h.horizon_minutes <= _NEAR_MINUTES), key=lambda h: h.horizon_minutes)
     if not recent and not near:
         return None
     data = [*_past(recent), *_fan(near, forecast)]

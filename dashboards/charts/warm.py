@@ -9,12 +9,9 @@ from dashboards.charts.figure import Chart, Key, axis, figure, line
 
 __all__ = ["warm_nodes"]
 
-
-_KEYS = (
-    Key("Saves, recommended", "@accent", "area"),
-    Key("Saves, not worth it", "@fan2", "area"),
-    Key("Costs", "@second", "line"),
-)
+_WORTH_IT = Key("Saves, recommended", "@accent", "area")
+_NOT_WORTH_IT = Key("Saves, not worth it", "@fan2", "area")
+_COSTS = Key("Costs", "@second", "line")
 
 
 def warm_nodes(plan: WarmPlan, currency: str) -> Chart | None:
@@ -23,19 +20,20 @@ def warm_nodes(plan: WarmPlan, currency: str) -> Chart | None:
         return None
     nodes = [point.nodes for point in plan.curve]
     chosen = plan.warm_gpus // plan.node_gpus
+    bars = [_WORTH_IT if node <= chosen else _NOT_WORTH_IT for node in nodes]
     savings: dict[str, Any] = {
         "type": "bar",
         "x": nodes,
         "y": [point.saving_per_hour for point in plan.curve],
         "name": "Saves",
-        "marker": {"color": ["@accent" if point.nodes <= chosen else "@fan2" for point in plan.curve]},
+        "marker": {"color": [bar.colour for bar in bars]},
         "customdata": [100 * point.probability_needed for point in plan.curve],
         "hovertemplate": f"saves %{{y:.2f}} {currency}/h, needed with %{{customdata:.0f}} %<extra></extra>",
     }
     costs = line(
         (nodes, [point.cost_per_hour for point in plan.curve]),
-        "Costs",
-        "@second",
+        _COSTS.label,
+        _COSTS.colour,
         mode="lines+markers",
         hovertemplate=f"costs %{{y:.2f}} {currency}/h<extra></extra>",
     )
@@ -46,13 +44,13 @@ def warm_nodes(plan: WarmPlan, currency: str) -> Chart | None:
         "bargap": 0.45,
     }
     summary = (
-        f"{chosen} warm {'node is' if chosen == 1 else 'nodes are'} worth it: "
+        f"{chosen or 'No'} warm {'nodes are' if chosen > 1 else 'node is'} worth it: "
         "bars are what a node saves in waiting, the line what it costs to keep."
     )
     return Chart(
         id="warm-nodes",
         title="What the next warm node is worth",
         summary=summary,
-        keys=_KEYS,
+        keys=(*dict.fromkeys(bars), _COSTS),
         figure=figure([savings, costs], layout),
     )

@@ -6,16 +6,16 @@ be here: reading data (``dashboards.routes``), markup (``templates``), chart spe
 
 from __future__ import annotations
 
-from dashboards.pages.frame import Frame, Seen
+from dashboards.pages.frame import Page, Seen
 from dashboards.pages.jobs import JobPage, JobsPage, job_page, jobs_page
 from dashboards.pages.overview import OverviewPage, overview_page
 from dashboards.pages.pool import PoolPage, pool_page
 
 __all__ = [
-    "Frame",
     "JobPage",
     "JobsPage",
     "OverviewPage",
+    "Page",
     "PoolPage",
     "Seen",
     "job_page",

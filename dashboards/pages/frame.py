@@ -10,7 +10,7 @@ from advisor.domain.plans import Advice, Money
 from advisor.domain.units import shown_duration
 from dashboards.data import HistorySummary
 
-__all__ = ["Frame", "Seen", "ServedModel", "frame"]
+__all__ = ["Frame", "Page", "Seen", "frame"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +63,13 @@ class Frame:
     stale: Annotated[tuple[str, ...], "What is older than advice should stand on."]
     troubles: Annotated[tuple[str, ...], "What could not be read just now."]
     notes: Annotated[tuple[str, ...], "What the cycle assumed, or could not do."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What every page has."""
+
+    frame: Annotated[Frame, "Freshness, origin and terms of everything on the page."]
 
 
 def frame(seen: Seen) -> Frame:

@@ -11,14 +11,14 @@ from advisor.domain.jobs import Job, pool_of
 from advisor.domain.units import shown_duration
 from dashboards.charts import Chart, Mark, duration_chart
 from dashboards.data import JobView
-from dashboards.pages.frame import Frame, Seen, frame
+from dashboards.pages.frame import Page, Seen, frame
 
 __all__ = ["JobPage", "JobsPage", "job_page", "jobs_page"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """One job in one row."""
+    """One job with its prediction, as the list shows it."""
 
     id: Annotated[str, "Identity of the job."]
     url: Annotated[str, "The job's own page."]
@@ -34,10 +34,9 @@ class JobRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobsPage:
+class JobsPage(Page):
     """The newest jobs."""
 
-    frame: Annotated[Frame, "Freshness, origin and terms of everything on the page."]
     query: Annotated[str, "What id, user, namespace or name must hold."]
     jobs: Annotated[tuple[JobRow, ...], "Jobs, the newest first."]
     limit: Annotated[int, "At most so many jobs are shown."]
@@ -55,24 +54,15 @@ class RemainingView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobPage:
+class JobPage(Page):
     """One job."""
 
-    frame: Annotated[Frame, "Freshness, origin and terms of everything on the page."]
-    id: Annotated[str, "Identity of the job."]
-    name: Annotated[str | None, "Name of the job."]
-    user: Annotated[str | None, "Who submitted it."]
-    namespace: Annotated[str | None, "Kubernetes namespace, virtual cluster or account."]
+    job: Annotated[JobRow, "The job as in the list of jobs."]
     pool: Annotated[str, "The pool whose demand it belongs to."]
-    gpus: Annotated[float, "GPUs it asks for."]
-    status: Annotated[str, "Waiting, running, or how it ended."]
-    submit: Annotated[datetime, "When it was submitted, UTC."]
     start: Annotated[datetime | None, "When it started, UTC; none while it waits."]
     end: Annotated[datetime | None, "When it ended, UTC; none where that is not known."]
     wait_seconds: Annotated[float | None, "From submission to start; none where the source has no start."]
-    p50_seconds: Annotated[float, "Predicted at submission: even odds to end within this time."]
     p80_seconds: Annotated[float, "Predicted at submission: four in five to end within this time."]
-    p90_seconds: Annotated[float, "Predicted at submission: nine in ten to end within this time."]
     p95_seconds: Annotated[float, "Predicted at submission: nineteen in twenty to end within this time."]
     mean_seconds: Annotated[float, "Expected duration; a small chance of a very long run pulls it up."]
     typical_seconds: Annotated[float, "The duration p whose window from p/2 to 2p is most likely."]
@@ -81,7 +71,6 @@ class JobPage:
     key: Annotated[str, "The history that carried the prediction, for instance user+gpus."]
     key_count: Annotated[int, "Ended jobs in that history."]
     reasons: Annotated[tuple[str, ...], "Why a baseline or a prior answers, where it does."]
-    elapsed_seconds: Annotated[float | None, "How long it has run so far; none unless it runs."]
     remaining: Annotated[RemainingView | None, "What is left; none unless it runs."]
     actual_seconds: Annotated[float | None, "How long it really ran; none while that is not known."]
     actual_chance: Annotated[
@@ -102,20 +91,12 @@ def job_page(seen: Seen, view: JobView) -> JobPage:
     actual = job.duration_seconds
     return JobPage(
         frame=frame(seen),
-        id=job.id,
-        name=job.name,
-        user=job.user,
-        namespace=job.namespace,
+        job=_row(view, seen.now),
         pool=pool_of(job),
-        gpus=job.gpus,
-        status=_status(job, seen.now),
-        submit=job.submit,
         start=job.start,
         end=job.end,
         wait_seconds=job.wait_seconds,
-        p50_seconds=durations.median,
         p80_seconds=durations.quantile(0.8),
-        p90_seconds=durations.quantile(0.9),
         p95_seconds=durations.quantile(0.95),
         mean_seconds=durations.mean,
         typical_seconds=durations.typical,
@@ -124,7 +105,6 @@ def job_page(seen: Seen, view: JobView) -> JobPage:
         key=forecast.key,
         key_count=forecast.key_count,
         reasons=forecast.reasons,
-        elapsed_seconds=view.elapsed_seconds,
         remaining=_remaining(view, seen.now),
         actual_seconds=actual,
         actual_chance=None if actual is None else durations.probability_by(actual),
@@ -146,7 +126,7 @@ def _row(view: JobView, now: datetime | None) -> JobRow:
         status=_status(job, now),
         p50_seconds=durations.median,
         p90_seconds=durations.quantile(0.9),
-        elapsed_seconds=None if now is None else job.elapsed_seconds(now),
+        elapsed_seconds=view.elapsed_seconds,
     )
 
 
@@ -161,7 +141,9 @@ def _marks(view: JobView) -> tuple[Mark, ...]:
     if actual is not None and actual > 0:
         return (Mark(actual, f"really {shown_duration(actual)}", "@second"),)
     if view.elapsed_seconds is not None and view.elapsed_seconds > 0:
-        return (Mark(view.elapsed_seconds, f"ran {shown_duration(view.elapsed_seconds)} so far", "@second"),)
+        ran = shown_duration(view.elapsed_seconds)
+        said = f"ran at least {ran}" if view.remaining is None else f"ran {ran} so far"
+        return (Mark(view.elapsed_seconds, said, "@second"),)
     return ()
 
 

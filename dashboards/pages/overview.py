@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import quote
 
-from advisor.domain.forecasts import DemandForecast, HorizonForecast
+from advisor.domain.forecasts import DemandForecast
 from advisor.domain.plans import PoolAdvice
 from advisor.domain.slices import SliceClass
-from dashboards.pages.frame import Frame, Seen, frame
+from dashboards.pages.frame import Page, Seen, frame
 
-__all__ = ["ClassLine", "OverviewPage", "PoolRow", "cost_change", "overview_page", "pool_url", "soon"]
+__all__ = ["ClassLine", "DemandAhead", "OverviewPage", "PoolRow", "cost_change", "overview_page", "pool_url", "soon"]
 
 _SOON_MINUTES = 60
 
@@ -27,6 +27,15 @@ class ClassLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DemandAhead:
+    """Demand so many minutes from now."""
+
+    minutes: Annotated[int, "Minutes from now."]
+    p50_gpus: Annotated[float, "Demand with even odds of being exceeded."]
+    p90_gpus: Annotated[float, "Demand that is exceeded once in ten times."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRow:
     """One pool in one row."""
 
@@ -37,19 +46,16 @@ class PoolRow:
     keep_alive_seconds: Annotated[int, "How long an empty node should stay (consolidateAfter)."]
     sharing_factor: Annotated[int, "Shares that one GPU is cut into; 1 is the whole GPU."]
     demand_now_gpus: Annotated[float, "GPUs running and pending now."]
-    soon_minutes: Annotated[int | None, "Horizon of the demand forecast in this row."]
-    soon_p50_gpus: Annotated[float | None, "Demand at that horizon with even odds of being exceeded."]
-    soon_p90_gpus: Annotated[float | None, "Demand at that horizon that is exceeded once in ten times."]
+    soon: Annotated[DemandAhead | None, "Demand at the horizon nearest to an hour; none where nothing is forecast."]
     skilled: Annotated[bool, "Whether the demand model beats every simple baseline on this pool's recent data."]
     changes_allowed: Annotated[int, "Changes proposed that every guard allows."]
     changes_refused: Annotated[int, "Changes that a guard refuses; the pool's page says why."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverviewPage:
+class OverviewPage(Page):
     """Every pool."""
 
-    frame: Annotated[Frame, "Freshness, origin and terms of everything on the page."]
     pools: Annotated[tuple[PoolRow, ...], "Pools, those with something to change first."]
     changes_allowed: Annotated[int, "Changes proposed over all pools."]
     changes_refused: Annotated[int, "Changes refused by a guard over all pools."]
@@ -83,13 +89,15 @@ def cost_change(one: SliceClass) -> float | None:
     return one.cost / one.current_cost - 1.0
 
 
-def soon(demand: DemandForecast) -> HorizonForecast | None:
-    """The horizon nearest to an hour; None where nothing is forecast."""
-    return min(demand.horizons, key=lambda horizon: abs(horizon.horizon_minutes - _SOON_MINUTES), default=None)
+def soon(demand: DemandForecast) -> DemandAhead | None:
+    """Demand at the horizon nearest to an hour; None where nothing is forecast."""
+    if not demand.horizons:
+        return None
+    nearest = min(demand.horizons, key=lambda horizon: abs(horizon.horizon_minutes - _SOON_MINUTES))
+    return DemandAhead(minutes=nearest.horizon_minutes, p50_gpus=nearest.quantile(0.5), p90_gpus=nearest.quantile(0.9))
 
 
 def _row(pool: PoolAdvice) -> PoolRow:
-    ahead = soon(pool.demand)
     allowed = sum(change.allowed for change in pool.changes)
     return PoolRow(
         pool=pool.pool,
@@ -107,9 +115,7 @@ def _row(pool: PoolAdvice) -> PoolRow:
         keep_alive_seconds=pool.warm.keep_alive_seconds,
         sharing_factor=pool.sharing_factor,
         demand_now_gpus=pool.demand.gpus_now,
-        soon_minutes=None if ahead is None else ahead.horizon_minutes,
-        soon_p50_gpus=None if ahead is None else ahead.quantile(0.5),
-        soon_p90_gpus=None if ahead is None else ahead.quantile(0.9),
+        soon=soon(pool.demand),
         skilled=pool.demand.skilled,
         changes_allowed=allowed,
         changes_refused=len(pool.changes) - allowed,

@@ -12,8 +12,8 @@ from advisor.domain.plans import Change, PoolAdvice, Value, WarmPlan
 from advisor.domain.slices import SliceClass
 from dashboards.charts import Chart, demand_fan, duration_chart, slice_cost, warm_nodes
 from dashboards.data import DemandPoint
-from dashboards.pages.frame import Frame, Seen, frame
-from dashboards.pages.overview import cost_change, pool_url, soon
+from dashboards.pages.frame import Page, Seen, frame
+from dashboards.pages.overview import ClassLine, DemandAhead, cost_change, pool_url, soon
 
 __all__ = ["PoolPage", "pool_page"]
 
@@ -27,23 +27,19 @@ class PoolLink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SliceView:
+class SliceView(ClassLine):
     """The slice length of one class of task."""
 
-    name: Annotated[str, "Class of task, by predicted duration."]
     longest_minutes: Annotated[
         float | None, "The class holds tasks up to this predicted median; none for the last class."
     ]
     share_of_jobs: Annotated[float, "Share of the pool's jobs that fall into the class."]
     mean_minutes: Annotated[float, "Expected duration of a task of the class."]
-    minutes: Annotated[float | None, "Recommended slice length; none where the class is better left unsliced."]
     if_sliced_minutes: Annotated[float | None, "The best length should the class be sliced all the same."]
-    current_minutes: Annotated[float | None, "Slice length in use."]
     rule_of_thumb_minutes: Annotated[float | None, "The usual rule: mean duration less the switch cost."]
     closed_form_minutes: Annotated[float, "Optimum of the square-root law, for comparison."]
     cost: Annotated[float, "GPU time lost per useful GPU time at the recommended length."]
     current_cost: Annotated[float | None, "GPU time lost per useful GPU time at the length in use."]
-    cost_change: Annotated[float | None, "Change of lost GPU time by the recommended length, relative to today's."]
     quantum_minutes: Annotated[float | None, "Run that the next pre-emption should allow; none to let it end."]
     double_switch_minutes: Annotated[float | None, "The best length if a switch cost twice as much."]
     confidence: Annotated[str, "How far the jobs that have ended bear the length out: good, moderate or thin."]
@@ -64,12 +60,9 @@ class DurationView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HorizonRow:
-    """Demand so many minutes from now."""
+class HorizonRow(DemandAhead):
+    """The forecast at one horizon."""
 
-    minutes: Annotated[int, "Minutes from now."]
-    p50_gpus: Annotated[float, "Demand with even odds of being exceeded."]
-    p90_gpus: Annotated[float, "Demand that is exceeded once in ten times."]
     skill: Annotated[
         float | None, "1 - loss / best baseline's loss on this pool's recent data; above 0 the model is better."
     ]
@@ -81,9 +74,7 @@ class DemandView:
     """How many GPUs the pool will want."""
 
     now_gpus: Annotated[float, "GPUs running and pending now."]
-    soon_minutes: Annotated[int | None, "The horizon nearest to an hour."]
-    soon_p50_gpus: Annotated[float | None, "Demand at that horizon with even odds of being exceeded."]
-    soon_p90_gpus: Annotated[float | None, "Demand at that horizon that is exceeded once in ten times."]
+    soon: Annotated[DemandAhead | None, "Demand at the horizon nearest to an hour; none where nothing is forecast."]
     skilled: Annotated[bool, "Whether the demand model beats every simple baseline on this pool's recent data."]
     horizons: Annotated[tuple[HorizonRow, ...], "The forecast at every horizon."]
     reasons: Annotated[tuple[str, ...], "What the forecast assumed."]
@@ -131,10 +122,9 @@ class ChangeRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolPage:
+class PoolPage(Page):
     """One pool."""
 
-    frame: Annotated[Frame, "Freshness, origin and terms of everything on the page."]
     pool: Annotated[str, "NodePool."]
     others: Annotated[tuple[PoolLink, ...], "The other pools."]
     sharing_factor: Annotated[int, "Shares that one GPU is cut into; 1 is the whole GPU."]
@@ -214,12 +204,9 @@ def _durations(durations: DurationDistribution) -> DurationView:
 
 
 def _demand(demand: DemandForecast, recent: tuple[DemandPoint, ...]) -> DemandView:
-    ahead = soon(demand)
     return DemandView(
         now_gpus=demand.gpus_now,
-        soon_minutes=None if ahead is None else ahead.horizon_minutes,
-        soon_p50_gpus=None if ahead is None else ahead.quantile(0.5),
-        soon_p90_gpus=None if ahead is None else ahead.quantile(0.9),
+        soon=soon(demand),
         skilled=demand.skilled,
         horizons=tuple(_horizon(horizon) for horizon in demand.horizons),
         reasons=demand.reasons,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -52,10 +53,10 @@ def test_every_chart_is_plain_json_with_words_beside_it():
 
 
 def test_every_colour_of_a_chart_is_one_of_both_themes():
-    for name in set().union(
-        *(colours(chart.figure) | colours([k.colour for k in chart.keys]) for chart in every_chart())
-    ):
-        assert STYLES.count(f"--{name}:") == 3, f"{name} is needed in light, dark and chosen dark"
+    of_both = set(re.findall(r"--(\w+): light-dark\(.+, .+\);", STYLES))
+
+    for chart in every_chart():
+        assert colours(chart.figure) | colours([key.colour for key in chart.keys]) <= of_both
 
 
 def test_the_cost_curve_shows_the_chosen_point_the_one_in_use_and_what_is_not_allowed():
@@ -163,6 +164,14 @@ def test_the_worthwhile_nodes_stand_out():
 
     assert trace(chart, "Saves")["marker"]["color"] == ["@accent", "@accent", "@fan2", "@fan2", "@fan2"]
     assert "2 warm nodes are worth it" in chart.summary
+
+
+def test_the_legend_of_warm_nodes_names_what_is_drawn_and_no_more():
+    none, some = (warm_nodes(a_warm_plan(warm_nodes=nodes), "USD") for nodes in (0, 2))
+
+    assert [key.label for key in none.keys] == ["Saves, not worth it", "Costs"]
+    assert "No warm node is worth it" in none.summary
+    assert [key.label for key in some.keys] == ["Saves, recommended", "Saves, not worth it", "Costs"]
 
 
 def test_a_plan_without_candidates_has_no_chart():

@@ -359,7 +359,7 @@ class FakePages:
         return None if found is None else self._view(found)
 
     def _view(self, job: Job) -> JobView:
-        running = job.start is not None and job.outcome is None
-        elapsed = job.elapsed_seconds(self.now()) if running else None
-        remaining = None if elapsed is None else self.forecast.distribution.given_age(elapsed)
+        elapsed = job.elapsed_seconds(self.now())
+        running = elapsed is not None and job.outcome is None
+        remaining = self.forecast.distribution.given_age(elapsed) if running else None
         return JobView(job=job, forecast=self.forecast, elapsed_seconds=elapsed, remaining=remaining)
