@@ -24,7 +24,7 @@ class DemandPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """One job with its prediction as made for its submission, how long it ran or has run, and what remains if it runs."""
+    """One job with its prediction as made at its submission, how long it has run, and what remains if it runs."""
 
     job: Job
     forecast: DurationForecast

@@ -199,7 +199,7 @@ def test_a_pool_is_reached_from_the_overview_whatever_its_name_holds(pool):
         ("train-20", ["running", "Still to go", "ran 30 min so far"]),
         ("train-19", ["completed", "Really", "It ended within a factor of two"]),
         ("train-18", ["failed", "It ran longer than the P90", "0.25 GPU"]),
-        ("train-17", ["censored", "Ended</dt><dd>\u2013", "ran at least 1 h"]),
+        ("train-17", ["censored", "Ended</dt><dd>\u2013", "ran at least 60 min"]),
     ],
 )
 def test_a_job_shows_its_prediction_and_what_became_of_it(job_id, words):
