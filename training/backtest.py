@@ -24,15 +24,15 @@ from advisor.errors import Refused
 from advisor.features.duration import DURATION_SCHEMA
 from advisor.features.replay import EventKind, events_of
 from advisor.forecast.baselines import MEDIAN_OF_5, MedianOfFive
-from advisor.forecast.calibration import Question
 from advisor.forecast.duration import MODEL
 from advisor.forecast.duration_model import DurationModel
-from advisor.forecast.live_forest import LiveForest, refusal
+from advisor.forecast.live import LiveModel, refusal
+from advisor.forecast.questions import Question
 from training.calibrate import warm_up_begins
 from training.duration_table import DurationTable, Progress, duration_table
-from training.forest_replay import ForestReplay
 from training.forests import DurationSettings, fit_forests
 from training.metrics import Marks, mark, scores_of
+from training.model_replay import ModelReplay
 from training.quality import beats_baseline
 
 __all__ = ["BacktestSettings", "evaluate_and_fit", "evaluate_durations"]
@@ -48,7 +48,7 @@ class BacktestSettings:
     """``split`` is the share of jobs, in order of submission, before the first scored one."""
 
     split: float = 0.7
-    refit_days: float = 7.0
+    refit_days: float = 14.0
     fit: DurationSettings = field(default_factory=DurationSettings)
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class BacktestSettings:
         if not 0.0 < self.split < 1.0:
             raise Refused("split", self.split, "it lies strictly between 0 and 1", "Use 0.7.")
         if not self.refit_days > 0:
-            raise Refused("refit_days", self.refit_days, "it must be above 0 days", "Use 7.")
+            raise Refused("refit_days", self.refit_days, "it must be above 0 days", "Use 14.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _served(
     history: _History, settings: BacktestSettings, progress: Progress | None
 ) -> tuple[dict[int, DurationDistribution], int, tuple[Question, ...]]:
     """What would have been served from the split on, how many fits that took, and the calibration window at the end."""
-    replay = ForestReplay(history.jobs, history.table, history.until)
+    replay = ModelReplay(history.jobs, history.table, history.until)
     answers = dict(history.floors)
     questions = None
     spans = list(_spans(history, settings))
@@ -187,9 +187,9 @@ def _served(
         if model is None:
             continue
         fitted += 1
-        forest = LiveForest(model)
-        _collect(replay, forest, end, answers)
-        questions = forest.questions
+        live = LiveModel(model)
+        _collect(replay, live, end, answers)
+        questions = live.questions
     return answers, fitted, questions or ()
 
 
@@ -208,21 +208,19 @@ def _spans(history: _History, settings: BacktestSettings) -> Iterator[tuple[floa
         begin = end
 
 
-def _collect(replay: ForestReplay, forest: LiveForest, until: float, answers: dict[int, DurationDistribution]) -> None:
+def _collect(replay: ModelReplay, live: LiveModel, until: float, answers: dict[int, DurationDistribution]) -> None:
     """Put the model's answers in place of the floor's, for the scored jobs it may answer."""
-    model = forest.model
-    edges = model.grid.log_edges
-    for job, placement, cdf in replay.run(forest, until):
+    edges = live.model.grid.log_edges
+    for job, placement, cdf in replay.run(live, until):
         if job in answers and cdf is not None and refusal(placement, cdf) is None:
-            ends = round(float(np.expm1(replay.rows[job, _OWNER_GPUS_COUNT])))
-            answers[job] = DurationDistribution(edges, model.shrinkage.mixed(cdf, edges, answers[job], ends))
+            answers[job] = DurationDistribution(edges, cdf)
 
 
 def _replayed(history: _History, model: DurationModel) -> dict[int, DurationDistribution]:
     """The answers of one model that is never refitted."""
     answers = dict(history.floors)
-    replay = ForestReplay(history.jobs, history.table, history.until)
-    _collect(replay, LiveForest(model), np.inf, answers)
+    replay = ModelReplay(history.jobs, history.table, history.until)
+    _collect(replay, LiveModel(model), np.inf, answers)
     return answers
 
 

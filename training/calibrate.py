@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.units import SECONDS_PER_DAY
-from advisor.forecast.calibration import CalibrationSettings, Question
-from advisor.forecast.live_forest import LiveForest
+from advisor.forecast.calibration import CalibrationSettings
+from advisor.forecast.live import LiveModel
+from advisor.forecast.questions import Question
 from training.duration_table import DurationTable
-from training.forest_replay import ForestReplay
 from training.forests import DurationSettings, fit_forests
+from training.model_replay import ModelReplay
 
 __all__ = ["calibration_questions", "warm_up_begins"]
 
@@ -30,7 +31,7 @@ def warm_up_begins(submit: Floats, until: float, settings: CalibrationSettings) 
 
 
 def calibration_questions(
-    table: DurationTable, replay: ForestReplay, now: float, settings: DurationSettings
+    table: DurationTable, replay: ModelReplay, now: float, settings: DurationSettings
 ) -> tuple[Question, ...]:
     """The questions of the latest window before ``now``, answered by a model fitted before the first of them.
 
@@ -40,7 +41,7 @@ def calibration_questions(
     model = fit_forests(table, begin, settings)
     if model is None:
         return ()
-    forest = LiveForest(model)
-    for _ in replay.run(forest, now):
+    live = LiveModel(model)
+    for _ in replay.run(live, now):
         pass
-    return forest.questions
+    return live.questions

@@ -11,8 +11,8 @@ from advisor.domain.units import utc
 from advisor.forecast.duration_model import DurationModel
 from training.calibrate import calibration_questions
 from training.duration_table import Progress, duration_table
-from training.forest_replay import ForestReplay
 from training.forests import DurationSettings, fit_forests
+from training.model_replay import ModelReplay
 
 __all__ = ["DurationSettings", "fit_durations"]
 
@@ -34,5 +34,5 @@ def fit_durations(
     model = fit_forests(table, moment.timestamp(), chosen)
     if model is None:
         return None
-    replay = ForestReplay(jobs, table, moment)
+    replay = ModelReplay(jobs, table, moment)
     return replace(model, questions=calibration_questions(table, replay, moment.timestamp(), chosen))

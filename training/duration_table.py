@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from advisor.domain.jobs import Job, Outcome
 from advisor.domain.units import utc
 from advisor.features.duration import DURATION_SCHEMA, DurationFeatures
+from advisor.features.latest import LATEST
 from advisor.features.replay import EventKind, events_of
-from advisor.forecast.live_forest import run_seconds
+from advisor.forecast.live import run_seconds
 
 __all__ = ["DurationTable", "Progress", "duration_table"]
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 
 Progress = Callable[[str, int, int], None]
@@ -31,10 +33,12 @@ _TOLD_EVERY = 1000
 class DurationTable:
     """Rows and outcomes of jobs, in the order the jobs were given; times are Unix seconds, NaN while unknown.
 
+    ``latest`` are the submissions around each job (:mod:`advisor.features.latest`) when it was asked about;
     ``seconds`` is how long a job ran, or was seen to run where ``censored``; ``gone`` when that became known.
     """
 
     rows: Floats
+    latest: Singles
     submit: Floats
     start: Floats
     gone: Floats
@@ -61,8 +65,10 @@ def duration_table(jobs: Sequence[Job], until: datetime, progress: Progress | No
     times = np.array([[math.nan if m is None else m.timestamp() for m in three] for three in moments]).reshape(-1, 3)
     times[times > limit] = np.nan
     seconds = np.array([run_seconds(job) for job in jobs], dtype=np.float64)
+    rows, latest = _asked(jobs, until, progress)
     return DurationTable(
-        rows=_rows(jobs, until, progress),
+        rows=rows,
+        latest=latest,
         submit=times[:, 0],
         start=times[:, 1],
         gone=times[:, 2],
@@ -71,13 +77,15 @@ def duration_table(jobs: Sequence[Job], until: datetime, progress: Progress | No
     )
 
 
-def _rows(jobs: Sequence[Job], until: datetime, progress: Progress | None) -> Floats:
+def _asked(jobs: Sequence[Job], until: datetime, progress: Progress | None) -> tuple[Floats, Singles]:
     features = DurationFeatures()
     rows = np.full((len(jobs), len(DURATION_SCHEMA)), np.nan)
+    latest = np.full((len(jobs), LATEST), np.nan, dtype=np.float32)
     asked = 0
     for event in events_of(jobs, until):
         if event.kind is EventKind.SUBMITTED:
             rows[event.place] = features.row(event.job, event.moment)
+            latest[event.place] = features.latest(event.job, event.moment)
             features.submitted(event.job)
             asked += 1
             if progress is not None and (asked % _TOLD_EVERY == 0 or asked == len(jobs)):
@@ -86,4 +94,4 @@ def _rows(jobs: Sequence[Job], until: datetime, progress: Progress | None) -> Fl
             features.started(event.job)
         else:
             features.ended(event.job, event.moment)
-    return rows
+    return rows, latest

@@ -17,11 +17,13 @@ from advisor.domain.units import SECONDS_PER_DAY
 from advisor.errors import Refused
 from advisor.features.duration import DURATION_SCHEMA
 from advisor.features.table import KnownWhen
-from advisor.forecast.calibration import CalibrationSettings, Question
+from advisor.forecast.blend import BlendSettings
+from advisor.forecast.calibration import CalibrationSettings
 from advisor.forecast.duration_model import DurationModel
 from advisor.forecast.grid import LogGrid
-from advisor.forecast.shrinkage import Shrinkage
+from advisor.forecast.questions import Question
 from training.duration_table import DurationTable
+from training.hazards import HazardSettings, fit_hazard
 
 __all__ = ["DurationSettings", "fit_forests"]
 
@@ -55,7 +57,8 @@ class DurationSettings:
     threads: int = 1
     grid: LogGrid = field(default_factory=LogGrid)
     calibration: CalibrationSettings = field(default_factory=CalibrationSettings)
-    shrinkage: Shrinkage = field(default_factory=Shrinkage)
+    blend: BlendSettings = field(default_factory=BlendSettings)
+    hazard: HazardSettings = field(default_factory=HazardSettings)
 
     def to_json(self) -> dict[str, Any]:
         """As kept with the model."""
@@ -96,7 +99,8 @@ def fit_forests(
         decay_days=settings.decay_days,
         grid=settings.grid,
         calibration=settings.calibration,
-        shrinkage=settings.shrinkage,
+        blend=settings.blend,
+        hazard=fit_hazard(table, now, settings.grid, settings.hazard, settings.seed, settings.threads),
         questions=questions,
         settings=settings.to_json(),
     )

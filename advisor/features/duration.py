@@ -8,6 +8,7 @@ the start. Jobs submitted in the same second are taken in the order they are tol
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -18,12 +19,14 @@ from numpy.typing import NDArray
 from advisor.domain.jobs import Job, Outcome
 from advisor.features.key_history import HOUR, KEY_FEATURES, TEN_MINUTES, KeyHistory, Run
 from advisor.features.keys import LEVELS, JobKeys, keys_of
+from advisor.features.latest import LATEST_OF_ALL, LATEST_OF_KEY, latest_of
 from advisor.features.recent import RecentTimes, RecentValues, median_of, quantile_of
 from advisor.features.table import Feature, FeatureSchema, KnownWhen
 
 __all__ = ["DURATION_SCHEMA", "DurationFeatures"]
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 
 _OUTCOME_CODES = {Outcome.COMPLETED: 0.0, Outcome.FAILED: 1.0, Outcome.CANCELLED: 2.0}
 
@@ -69,6 +72,7 @@ class DurationFeatures:
         self._keys: dict[tuple[object, ...], KeyHistory] = {}
         self._gpus: dict[float, RecentValues] = {}
         self._all = RecentValues(100)
+        self._latest: deque[Run] = deque(maxlen=LATEST_OF_ALL)
         self._all_count = 0
         self._gpus_count: dict[float, int] = {}
         self._all_ends = RecentTimes(HOUR)
@@ -82,6 +86,7 @@ class DurationFeatures:
             return
         run = Run(job.submit.timestamp())
         self._open[job.id] = run
+        self._latest.append(run)
         self._all_submits.add(run.submit)
         for history in self._histories(job):
             history.submitted(run)
@@ -166,6 +171,21 @@ class DurationFeatures:
             math.nan if job.cpus is None else job.cpus,
         )
         return np.array(values, dtype=np.float64)
+
+    def latest(self, job: Job, now: datetime) -> Singles:
+        """The latest submissions around ``job`` at ``now``, as :mod:`advisor.features.latest` lays them out."""
+        moment = now.timestamp()
+        keys = keys_of(job)
+        same = self._keys.get(keys.owner_gpus, _UNSEEN)
+        owner = self._keys.get(keys.owner, _UNSEEN)
+        return np.array(
+            [
+                *latest_of(same.recent, LATEST_OF_KEY, moment),
+                *latest_of(owner.recent, LATEST_OF_KEY, moment),
+                *latest_of(self._latest, LATEST_OF_ALL, moment),
+            ],
+            dtype=np.float32,
+        )
 
     def _of_gpus(self, gpus: float) -> Sequence[float]:
         recent = self._gpus.get(gpus)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Sequence
 from itertools import pairwise
 
 from advisor.domain.jobs import Outcome
@@ -106,6 +107,11 @@ class KeyHistory:
         self._last_end = math.nan
         self._burst = 0
         self._ended_values: list[float] | None = None
+
+    @property
+    def recent(self) -> Sequence[Run]:
+        """The latest submissions, oldest first."""
+        return self._recent
 
     def submitted(self, run: Run) -> None:
         """A job of this key was submitted."""

@@ -178,9 +178,10 @@ class MedianOfFive:
         level = self.level_of(keys)
         return (keys.shown("all"), 0) if level is None else (keys.shown(level), self._counts[getattr(keys, level)])
 
-    def ends(self, job: Job) -> int:
-        """How many jobs of the same owner and GPU count have ended."""
-        return self._counts.get(keys_of(job).owner_gpus, 0)
+    def ends(self, job: Job) -> tuple[int, int]:
+        """How many jobs of the same owner and GPU count have ended, and how many of the same owner."""
+        keys = keys_of(job)
+        return self._counts.get(keys.owner_gpus, 0), self._counts.get(keys.owner, 0)
 
     def answer(self, job: Job, age: float) -> DurationForecast:
         """The answer for one job that has already run ``age`` seconds."""

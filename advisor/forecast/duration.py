@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +18,16 @@ from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from advisor.domain.jobs import Job
 from advisor.domain.units import SECONDS_PER_DAY, utc
 from advisor.features.duration import DurationFeatures
+from advisor.features.latest import LATEST
 from advisor.features.replay import Event, EventKind, events_of
 from advisor.forecast.baselines import PRIOR, MedianOfFive, ages_of
 from advisor.forecast.duration_model import DurationModel
-from advisor.forecast.live_forest import LiveForest, Placement, place, refusal
+from advisor.forecast.live import LiveModel, Placement, place, refusal
 
 __all__ = ["MODEL", "DurationModel", "DurationPredictor"]
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 
 MODEL = "model"
 
@@ -41,15 +44,15 @@ class DurationPredictor:
 
     def __init__(self, model: DurationModel | None = None) -> None:
         self._features = DurationFeatures()
-        self._floor = MedianOfFive(PRIOR if model is None else model.prior)
-        self._forest = None if model is None else LiveForest(model)
+        self._live = None if model is None else LiveModel(model)
+        self._floor = MedianOfFive(PRIOR) if self._live is None else self._live.floor
         self._placed: dict[str, Placement] = {}
         self._closed: dict[str, float] = {}
 
     @property
     def version(self) -> str | None:
         """The version of the model that answers, None where the baseline does."""
-        return None if self._forest is None else self._forest.model.version
+        return None if self._live is None else self._live.model.version
 
     def replay(self, jobs: Sequence[Job], until: datetime) -> None:
         """Take in what happened to ``jobs`` up to and including ``until``, in the order it happened.
@@ -88,33 +91,46 @@ class DurationPredictor:
 
     def _take(self, events: Sequence[Event]) -> None:
         """Histories first, since they need no model; then all new jobs are placed at once; then the leaves."""
-        rows: dict[str, Floats] = {}
+        asked: dict[str, _Asked] = {}
+        gone = {event.job.id for event in events if event.kind is EventKind.ENDED}
         for event in events:
             job = event.job
             if event.kind is EventKind.SUBMITTED:
-                if job.id not in self._placed and job.id not in rows:
-                    rows[job.id] = self._features.row(job, event.moment)
+                if self._live is not None and job.id not in self._placed and job.id not in asked:
+                    asked[job.id] = self._asked(job, event, self._live, open_ended=job.id not in gone)
                 self._features.submitted(job)
-                self._floor.submitted(job)
             elif event.kind is EventKind.STARTED:
                 self._features.started(job)
             else:
                 self._features.ended(job, event.moment)
-                self._floor.ended(job)
                 self._close(job.id, event.at)
-        self._take_to_leaves(events, rows)
+        if self._live is None:
+            self._take_to_floor(events)
+        else:
+            self._take_to_model(self._live, events, asked)
 
-    def _take_to_leaves(self, events: Sequence[Event], rows: dict[str, Floats]) -> None:
-        forest = self._forest
-        if forest is None:
-            return
-        placed = dict(zip(rows, place(forest.model, np.array(list(rows.values()))), strict=True)) if rows else {}
+    def _asked(self, job: Job, event: Event, live: LiveModel, *, open_ended: bool) -> _Asked:
+        """What is known of ``job`` as it is submitted; the hazard only where it may be asked for."""
+        row = self._features.row(job, event.moment)
+        if not open_ended and event.moment < live.model.fitted_at:
+            return _Asked(row, _UNASKED, hazard=False)
+        return _Asked(row, self._features.latest(job, event.moment), hazard=True)
+
+    def _take_to_floor(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if event.kind is EventKind.SUBMITTED:
+                self._floor.submitted(event.job)
+            elif event.kind is EventKind.ENDED:
+                self._floor.ended(event.job)
+
+    def _take_to_model(self, live: LiveModel, events: Sequence[Event], asked: dict[str, _Asked]) -> None:
+        placed = dict(zip(asked, _placed(live.model, list(asked.values())), strict=True))
         for event in events:
             job_id = event.job.id
             placement = placed.pop(job_id, None) if event.kind is EventKind.SUBMITTED else None
             if placement is not None:
                 self._placed[job_id] = placement
-            forest.take(event, placement)
+            live.take(event, placement)
             if event.kind is EventKind.ENDED:
                 self._placed.pop(job_id, None)
 
@@ -139,18 +155,18 @@ class DurationPredictor:
         """
         moment = utc(now, "now")
         ages = ages_of(jobs, elapsed)
-        forest = self._forest
-        if forest is None:
+        live = self._live
+        if live is None:
             return [self._stand_in(job, age, (_NO_MODEL,)) for job, age in zip(jobs, ages, strict=True)]
         at = moment.timestamp()
         answers = []
-        for job, placement, age in zip(jobs, self._placements(forest, jobs, moment), ages, strict=True):
-            cdf = None if placement.leaves is None else forest.answer(placement.leaves, at)
+        for job, placement, age in zip(jobs, self._placements(live.model, jobs, moment), ages, strict=True):
+            cdf = live.answer(job, placement, at)
             refused = refusal(placement, cdf)
             if cdf is None or refused is not None:
                 answers.append(self._stand_in(job, age, refused or ()))
             else:
-                answers.append(self._of_model(forest.model, job, cdf, age, placement.reasons))
+                answers.append(self._of_model(live.model, job, cdf, age, placement.reasons))
         return answers
 
     def _stand_in(self, job: Job, age: float, reasons: tuple[str, ...]) -> DurationForecast:
@@ -160,21 +176,37 @@ class DurationPredictor:
     def _of_model(
         self, model: DurationModel, job: Job, cdf: Floats, age: float, reasons: tuple[str, ...]
     ) -> DurationForecast:
-        floor = self._floor.answer(job, 0.0)
-        edges = model.grid.log_edges
-        mixed = model.shrinkage.mixed(cdf, edges, floor.distribution, self._floor.ends(job))
+        key, count = self._floor.evidence(job)
         return DurationForecast(
-            distribution=DurationDistribution(edges, mixed).given_age(age),
+            distribution=DurationDistribution(model.grid.log_edges, cdf).given_age(age),
             served=MODEL,
             model_version=model.version,
-            key=floor.key,
-            key_count=floor.key_count,
+            key=key,
+            key_count=count,
             reasons=reasons,
         )
 
-    def _placements(self, forest: LiveForest, jobs: Sequence[Job], now: datetime) -> Iterator[Placement]:
+    def _placements(self, model: DurationModel, jobs: Sequence[Job], now: datetime) -> Iterator[Placement]:
         unknown = [job for job in jobs if job.id not in self._placed]
-        rows = np.array([self._features.row(job, now) for job in unknown])
-        fresh = iter(place(forest.model, rows) if unknown else ())
+        asked = [_Asked(self._features.row(job, now), self._features.latest(job, now), hazard=True) for job in unknown]
+        fresh = iter(_placed(model, asked))
         for job in jobs:
             yield self._placed[job.id] if job.id in self._placed else next(fresh)
+
+
+class _Asked(NamedTuple):
+    """What is known of a job at the moment of asking, and whether its hazard may be asked for."""
+
+    row: Floats
+    latest: Singles
+    hazard: bool
+
+
+_UNASKED = np.full(LATEST, np.nan, dtype=np.float32)
+
+
+def _placed(model: DurationModel, asked: Sequence[_Asked]) -> list[Placement]:
+    if not asked:
+        return []
+    rows, latest = np.array([one.row for one in asked]), np.array([one.latest for one in asked])
+    return place(model, rows, latest, np.array([one.hazard for one in asked]))

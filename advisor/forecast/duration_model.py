@@ -1,4 +1,4 @@
-"""The fitted duration model: two forests as text and what is needed to read them. It can only predict."""
+"""The fitted duration model: forests and hazard as text, and what is needed to read them. It can only predict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,20 @@ from advisor.errors import AdvisorError, Refused
 from advisor.features.duration import DURATION_SCHEMA
 from advisor.features.table import KnownWhen
 from advisor.forecast.baselines import NO_HISTORY
-from advisor.forecast.calibration import CalibrationSettings, Question
+from advisor.forecast.blend import BlendSettings
+from advisor.forecast.calibration import CalibrationSettings
 from advisor.forecast.grid import LogGrid
-from advisor.forecast.shrinkage import Shrinkage
+from advisor.forecast.hazard import HazardBins, HazardModel
+from advisor.forecast.questions import Question
 
 __all__ = ["DurationModel"]
 
 Floats = NDArray[np.float64]
 LeafIndices = NDArray[np.int32]
 
-_FORMAT = 1
+_FORMAT = 2
 _DOCUMENT = "model.json"
+_HAZARD = "hazard.txt"
 _REFIT = "Fit the model again, or copy the whole folder again."
 
 
@@ -40,7 +43,8 @@ _REFIT = "Fit the model again, or copy the whole folder again."
 class DurationModel:
     """Everything a fit leaves behind; immutable, saved as text and JSON.
 
-    ``forests`` are LightGBM models as text, each of ``trees`` trees of at most ``leaves`` leaves.
+    ``forests`` are LightGBM models as text, each of ``trees`` trees of at most ``leaves`` leaves; ``hazard`` is the
+    second opinion they are mixed with.
     ``never_missing`` names the columns that had a value in every row of the fit: a tree reads a gap there
     as zero, so a gap is never shown to it. Of these, what the request may leave out is filled with
     ``usual``. ``decay_days`` is the age at which a job's weight has fallen to 1/e. ``questions`` is the
@@ -51,6 +55,7 @@ class DurationModel:
     """
 
     forests: tuple[str, ...]
+    hazard: HazardModel
     trees: tuple[int, ...]
     leaves: int
     fitted_at: datetime
@@ -63,7 +68,7 @@ class DurationModel:
     decay_days: float
     grid: LogGrid = field(default_factory=LogGrid)
     calibration: CalibrationSettings = field(default_factory=CalibrationSettings)
-    shrinkage: Shrinkage = field(default_factory=Shrinkage)
+    blend: BlendSettings = field(default_factory=BlendSettings)
     questions: tuple[Question, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -89,7 +94,7 @@ class DurationModel:
     def _text(self) -> str:
         document: dict[str, Any] = {
             "format": _FORMAT,
-            "forests": [hashlib.sha256(text.encode()).hexdigest() for text in self.forests],
+            "forests": [_digest(text) for text in self.forests],
             "trees": list(self.trees),
             "leaves": self.leaves,
             "fitted_at": self.fitted_at.isoformat(),
@@ -102,8 +107,9 @@ class DurationModel:
             "decay_days": self.decay_days,
             "grid": {"step": self.grid.step, "cells": self.grid.cells, "tail": self.grid.tail},
             "calibration": asdict(self.calibration),
-            "shrinkage": asdict(self.shrinkage),
-            "questions": [_question_to_json(question) for question in self.questions],
+            "blend": asdict(self.blend),
+            "hazard": {"model": _digest(self.hazard.text), "cuts": list(self.hazard.bins.cuts)},
+            "questions": [question.to_json() for question in self.questions],
             "settings": dict(self.settings),
         }
         return json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
@@ -113,6 +119,7 @@ class DurationModel:
         folder.mkdir(parents=True, exist_ok=True)
         for number, text in enumerate(self.forests):
             (folder / _forest_name(number)).write_text(text, encoding="utf-8")
+        (folder / _HAZARD).write_text(self.hazard.text, encoding="utf-8")
         (folder / _DOCUMENT).write_text(self._text, encoding="utf-8")
 
     @classmethod
@@ -129,11 +136,8 @@ class DurationModel:
                     "model format", document["format"], f"this version of the program reads {_FORMAT}", _REFIT
                 )
             names = [_forest_name(number) for number in range(len(document["forests"]))]
-            forests = tuple((folder / name).read_text(encoding="utf-8") for name in names)
-            for name, text, digest in zip(names, forests, document["forests"], strict=True):
-                if hashlib.sha256(text.encode()).hexdigest() != digest:
-                    raise Refused("model file", name, "it is not the file that was saved with this model", _REFIT)
-            return _from_json(document, forests)
+            forests = tuple(map(partial(_read, folder), names, document["forests"]))
+            return _from_json(document, forests, _read(folder, _HAZARD, document["hazard"]["model"]))
         except AdvisorError:
             raise
         except (OSError, KeyError, TypeError, ValueError) as error:
@@ -186,32 +190,22 @@ def _forest_name(number: int) -> str:
     return f"forest-{number}.txt"
 
 
-def _question_to_json(question: Question) -> dict[str, Any]:
-    return {
-        "job": question.job_id,
-        "submit": question.submit,
-        "start": None if math.isnan(question.start) else question.start,
-        "u": None if math.isnan(question.u) else question.u,
-        "censored": question.censored,
-        "cdf": None if question.cdf is None else question.cdf.tolist(),
-    }
+def _read(folder: Path, name: str, digest: str) -> str:
+    text = (folder / name).read_text(encoding="utf-8")
+    if _digest(text) != digest:
+        raise Refused("model file", name, "it is not the file that was saved with this model", _REFIT)
+    return text
 
 
-def _question_from_json(document: Mapping[str, Any]) -> Question:
-    return Question(
-        job_id=document["job"],
-        submit=float(document["submit"]),
-        cdf=None if document["cdf"] is None else np.array(document["cdf"], dtype=np.float64),
-        start=math.nan if document["start"] is None else float(document["start"]),
-        u=math.nan if document["u"] is None else float(document["u"]),
-        censored=bool(document["censored"]),
-    )
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _from_json(document: Mapping[str, Any], forests: tuple[str, ...]) -> DurationModel:
-    prior = document["prior"]
+def _from_json(document: Mapping[str, Any], forests: tuple[str, ...], hazard: str) -> DurationModel:
+    prior, grid = document["prior"], LogGrid(**document["grid"])
     return DurationModel(
         forests=forests,
+        hazard=HazardModel(hazard, HazardBins(grid, tuple(document["hazard"]["cuts"]))),
         trees=tuple(document["trees"]),
         leaves=document["leaves"],
         fitted_at=datetime.fromisoformat(document["fitted_at"]),
@@ -222,9 +216,14 @@ def _from_json(document: Mapping[str, Any], forests: tuple[str, ...]) -> Duratio
         usual=document["usual"],
         prior=DurationDistribution(np.array(prior["log_edges"]), np.array(prior["cdf"])),
         decay_days=document["decay_days"],
-        grid=LogGrid(**document["grid"]),
+        grid=grid,
         calibration=CalibrationSettings(**document["calibration"]),
-        shrinkage=Shrinkage(**document["shrinkage"]),
-        questions=tuple(_question_from_json(question) for question in document["questions"]),
+        blend=_blend(document["blend"]),
+        questions=tuple(Question.from_json(question) for question in document["questions"]),
         settings=document["settings"],
     )
+
+
+def _blend(document: Mapping[str, Any]) -> BlendSettings:
+    rows = {name: tuple(value) for name, value in document.items() if isinstance(value, list)}
+    return BlendSettings(**{**document, **rows})

@@ -73,6 +73,16 @@ class LogGrid:
         cdf[-1] = 1.0
         return cdf
 
+    def with_tail(self, by_cell: Floats) -> Floats:
+        """CDFs at every edge, given those after each cell (n, cells): what survives them all ends over the ``tail``."""
+        cdf = np.zeros((len(by_cell), self.log_edges.size))
+        cdf[:, 1 : self.cells + 1] = np.minimum(by_cell, 1.0)
+        left = 1.0 - cdf[:, self.cells]
+        beyond = cdf.shape[1] - self.cells - 1
+        cdf[:, self.cells + 1 :] = 1.0 - left[:, np.newaxis] * self._fading[:beyond]
+        cdf[:, -1] = 1.0
+        return cdf
+
     @cached_property
     def _fading(self) -> Floats:
         """What is left of the survivors one, two, ... edges after the last thing known."""

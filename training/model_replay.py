@@ -16,40 +16,40 @@ from numpy.typing import NDArray
 from advisor.domain.jobs import Job
 from advisor.features.replay import SUBMISSIONS_TURN, Event, EventKind, events_of
 from advisor.forecast.duration_model import DurationModel
-from advisor.forecast.live_forest import LiveForest, Placement, place
+from advisor.forecast.live import LiveModel, Placement, place
 from training.duration_table import DurationTable
 
-__all__ = ["Asked", "ForestReplay"]
+__all__ = ["Asked", "ModelReplay"]
 
 Floats = NDArray[np.float64]
 
 
 class Asked(NamedTuple):
-    """One question of a replay: which job, where it fell, and the CDF the forest answered (None: nothing)."""
+    """One question of a replay: which job, where it fell, and the CDF the model answered (None: nothing)."""
 
     job: int
     placement: Placement
     cdf: Floats | None
 
 
-class ForestReplay:
+class ModelReplay:
     """The events of one history, ready to be replayed through any model."""
 
     def __init__(self, jobs: Sequence[Job], table: DurationTable, until: datetime) -> None:
         self._events: list[Event] = events_of(jobs, until)
-        self.rows = table.rows
+        self._table = table
 
-    def run(self, forest: LiveForest, until: float) -> Iterator[Asked]:
-        """Feed ``forest`` what happened before the submissions of ``until`` (Unix seconds).
+    def run(self, live: LiveModel, until: float) -> Iterator[Asked]:
+        """Feed ``live`` what happened before the submissions of ``until`` (Unix seconds).
 
         Yields every submission from the fit of its model on, as it was answered at that moment.
         """
         events = self._before(until)
-        placements = self._placements(forest.model, events)
-        begin = forest.model.fitted_at.timestamp()
+        placements = self._placements(live.model, events)
+        begin = live.model.fitted_at.timestamp()
         for event in events:
             placement = placements.pop(event.place) if event.kind is EventKind.SUBMITTED else None
-            cdf = forest.take(event, placement)
+            cdf = live.take(event, placement)
             if placement is not None and event.at >= begin:
                 yield Asked(event.place, placement, cdf)
 
@@ -58,4 +58,9 @@ class ForestReplay:
 
     def _placements(self, model: DurationModel, events: Sequence[Event]) -> dict[int, Placement]:
         jobs = [event.place for event in events if event.kind is EventKind.SUBMITTED]
-        return dict(zip(jobs, place(model, self.rows[jobs]), strict=True)) if jobs else {}
+        if not jobs:
+            return {}
+        rows, latest, submits = self._table.rows[jobs], self._table.latest[jobs], self._table.submit[jobs]
+        # Jobs the model was fitted on are never asked about: of them only the leaves are needed.
+        asked = submits >= model.fitted_at.timestamp()
+        return dict(zip(jobs, place(model, rows, latest, asked), strict=True))

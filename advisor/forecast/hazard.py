@@ -1,0 +1,180 @@
+"""A hazard model of durations: of the jobs that got this far, which share ends within the next bin?
+
+Discrete-time survival: one logistic boosting over (job, bin), whose starting point is a shrunken hazard
+counted from the latest submissions of the same owner and GPU count, of the owner, and of all. Running jobs
+are in those counts at their age. Within a bin the latest durations of the key are atoms, since people run
+the same work again and again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import lightgbm
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.features.duration import DURATION_SCHEMA
+from advisor.features.latest import LATEST_OF_ALL, LATEST_OF_KEY, ended_and_logs
+from advisor.forecast.grid import LogGrid
+
+__all__ = ["HAZARD_COLUMNS", "HazardBins", "HazardModel", "HazardRows"]
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+
+_SAME = slice(0, LATEST_OF_KEY)
+_OWNER = slice(LATEST_OF_KEY, 2 * LATEST_OF_KEY)
+_ALL = slice(2 * LATEST_OF_KEY, 2 * LATEST_OF_KEY + LATEST_OF_ALL)
+_DECAYS = ((_SAME, 0.9), (_OWNER, 0.93), (_ALL, 0.99))
+"""A submission's weight falls with every later one."""
+
+_LOWEST, _HIGHEST = 0.002, 0.9
+_UNIFORM, _OWNER_ATOM = 2.0, 0.5
+
+_OFFSETS = (
+    "og_last",
+    "og_second_last",
+    "og_median_5",
+    "og_km_q50",
+    "og_oldest_running",
+    "og_youngest_running",
+    "o_last",
+    "o_km_q50",
+    "o_youngest_running",
+)
+_OFFSET_COLUMNS = [DURATION_SCHEMA.names.index(name) for name in _OFFSETS]
+
+HAZARD_COLUMNS = (
+    *DURATION_SCHEMA.names,
+    *(f"{key}_{what}" for key in ("og", "o", "all") for what in ("ended_in_bin", "at_risk", "alive_in_bin", "hazard")),
+    "bin",
+    "edge",
+    *(f"{name}_to_edge" for name in (*_OFFSETS, "og_latest", "o_latest")),
+)
+"""What one (job, bin) row shows the model, in order."""
+
+
+class HazardRows(NamedTuple):
+    """Rows of n jobs at all bins, (n, bins, columns), and the logit each starts from, (n, bins)."""
+
+    rows: Singles
+    start: Floats
+
+
+@dataclass(frozen=True)
+class HazardBins:
+    """Bins of ln seconds between cells ``cuts`` of ``grid``: ascending, the first 0, the last the grid's cells."""
+
+    grid: LogGrid
+    cuts: tuple[int, ...]
+
+    def __len__(self) -> int:
+        """How many bins there are."""
+        return len(self.cuts) - 1
+
+    @cached_property
+    def of_cell(self) -> NDArray[np.intp]:
+        """The bin each cell of the grid lies in."""
+        return np.repeat(np.arange(len(self), dtype=np.intp), np.diff(self.cuts))
+
+    @cached_property
+    def _edges(self) -> Floats:
+        return self.grid.log_edges[list(self.cuts[:-1])]
+
+    @cached_property
+    def _uniform(self) -> Floats:
+        """Per cell: its share of the weight that is spread evenly over its bin."""
+        return _UNIFORM / np.diff(self.cuts)[self.of_cell]
+
+    def rows(self, base: Floats, latest: Singles) -> HazardRows:
+        """What the model is shown of jobs with feature rows ``base`` and ``latest`` submissions (n rows each)."""
+        ended, alive, logs = ended_and_logs(latest)
+        bins = self.of_cell[self.grid.cells_of(logs)]
+        counts = [self._counts(bins[:, part], ended[:, part], alive[:, part], decay) for part, decay in _DECAYS]
+        hazards = _shrunken(counts)
+        rows = np.empty((len(base), len(self), len(HAZARD_COLUMNS)), dtype=np.float32)
+        first = base.shape[1]
+        rows[:, :, :first] = base[:, np.newaxis, :]
+        for (died, at_risk, lost), hazard in zip(counts, hazards, strict=True):
+            for column in (died, at_risk, lost, hazard):
+                rows[:, :, first] = column
+                first += 1
+        rows[:, :, first] = np.arange(len(self))
+        rows[:, :, first + 1] = self._edges
+        latest_values = np.where(ended | alive, logs, np.nan)[:, [_SAME.start, _OWNER.start]]
+        places = np.concatenate([base[:, _OFFSET_COLUMNS], latest_values], axis=1)
+        rows[:, :, first + 2 :] = places[:, np.newaxis, :] - self._edges[:, np.newaxis]
+        share = np.clip(hazards[0], _LOWEST, _HIGHEST)
+        return HazardRows(rows, np.log(share / (1.0 - share)))
+
+    def _counts(
+        self, bins: NDArray[np.intp], ended: Bools, alive: Bools, decay: float
+    ) -> tuple[Floats, Floats, Floats]:
+        """Weighted per bin: how many ended, were at risk, and were alive at last; the last half-counted at risk."""
+        weights = decay ** np.arange(bins.shape[1])
+        died, lost = self._summed(bins, ended * weights), self._summed(bins, alive * weights)
+        at_risk = np.add.accumulate((died + lost)[:, ::-1], axis=1)[:, ::-1] - 0.5 * lost
+        return died, at_risk, lost
+
+    def _summed(self, bins: NDArray[np.intp], weights: Floats) -> Floats:
+        return _summed(bins, weights, len(self))
+
+    def cdfs(self, hazards: Floats, latest: Singles) -> Floats:
+        """The CDF at every edge of the grid, from the ``hazards`` of all bins (n, bins)."""
+        survival = np.multiply.accumulate(1.0 - hazards, axis=1)
+        before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
+        ended, _, logs = ended_and_logs(latest[:, : _OWNER.stop])
+        weights = np.concatenate([0.9 ** np.arange(LATEST_OF_KEY)] * 2)
+        weights[_OWNER] *= _OWNER_ATOM
+        shape = self._uniform + _summed(self.grid.cells_of(logs), ended * weights, self.grid.cells)
+        in_bin = np.add.reduceat(shape, self.cuts[:-1], axis=1)
+        mass = ((before - survival) / in_bin)[:, self.of_cell] * shape
+        return self.grid.with_tail(np.add.accumulate(mass, axis=1))
+
+
+def _summed(places: NDArray[np.intp], weights: Floats, size: int) -> Floats:
+    """Weights added up by place, each row by itself: (n, size)."""
+    count = len(places)
+    flat = places + size * np.arange(count, dtype=np.intp)[:, np.newaxis]
+    found: Floats = np.bincount(flat.ravel(), weights=weights.ravel(), minlength=count * size).astype(np.float64)
+    return found.reshape(count, size)
+
+
+def _shrunken(counts: list[tuple[Floats, Floats, Floats]]) -> list[Floats]:
+    """Hazards of owner and GPU count, owner, all: each leans on the next wider one where it has seen little."""
+    (same, at_same, _), (owner, at_owner, _), (every, at_every, _) = counts
+    of_all = (every + 0.025) / (at_every + 0.5)
+    of_owner = (owner + 2.0 * of_all) / (at_owner + 2.0)
+    of_same = (same + 1.5 * of_owner) / (at_same + 1.5)
+    return [of_same, of_owner, of_all]
+
+
+@dataclass(frozen=True)
+class HazardModel:
+    """A fitted hazard: a LightGBM model as ``text`` over ``bins``. It can only predict."""
+
+    text: str
+    bins: HazardBins
+
+    @cached_property
+    def _booster(self) -> lightgbm.Booster:
+        return lightgbm.Booster(model_str=self.text)
+
+    def cdfs(self, base: Floats, latest: Singles) -> Floats:
+        """P(duration <= edge) at every edge of the grid, one row per job: (n, edges)."""
+        found = [self._cdfs(base[n : n + _BATCH], latest[n : n + _BATCH]) for n in range(0, len(base), _BATCH)]
+        return np.concatenate(found) if found else np.empty((0, self.bins.grid.log_edges.size))
+
+    def _cdfs(self, base: Floats, latest: Singles) -> Floats:
+        shown, start = self.bins.rows(base, latest)
+        flat = shown.reshape(-1, shown.shape[2])
+        raw = np.asarray(self._booster.predict(flat, raw_score=True, num_threads=1)).reshape(start.shape)
+        return self.bins.cdfs(1.0 / (1.0 + np.exp(-(raw + start))), latest)
+
+
+_BATCH = 500
+"""Jobs predicted at a time: their rows at all bins stay within some megabytes."""

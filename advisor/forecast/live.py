@@ -1,0 +1,193 @@
+"""The live half of a fitted model: leaves, blend and calibration, moved by every submission, start and end.
+
+An answer mixes three parts: what became of the jobs that fall into the same leaves, the hazard counted from the
+latest submissions of the same keys, and the baseline. The mixture is calibrated as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.domain.jobs import Job, Outcome
+from advisor.domain.units import SECONDS_PER_DAY
+from advisor.features.replay import Event, EventKind
+from advisor.forecast.baselines import NO_HISTORY, MedianOfFive
+from advisor.forecast.blend import Weights
+from advisor.forecast.calibration import Bend
+from advisor.forecast.duration_model import DurationModel
+from advisor.forecast.leaves import LeafHistograms
+from advisor.forecast.questions import Question, QuestionWindow
+
+__all__ = ["LiveModel", "Placement", "place", "refusal", "run_seconds"]
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+LeafIndices = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+
+
+class Placement(NamedTuple):
+    """Where a job falls when it is asked about.
+
+    ``leaves`` is None where the trees cannot read its row, ``hazard`` the CDF of the hazard model, None where it was
+    not wanted; ``reasons`` say why, or what was filled in.
+    """
+
+    leaves: LeafIndices | None
+    hazard: Singles | None
+    reasons: tuple[str, ...]
+
+
+def place(model: DurationModel, rows: Floats, latest: Singles, hazards: Bools | None = None) -> list[Placement]:
+    """Where every row falls, all in one look-up; the hazard only of those in ``hazards``, by default all."""
+    filled, readable, reasons = model.readable(rows)
+    leaves = iter(model.leaves_of(filled[readable]) if readable.any() else ())
+    wanted = readable if hazards is None else readable & hazards
+    found = model.hazard.cdfs(filled[wanted], latest[wanted]).astype(np.float32) if wanted.any() else ()
+    cdfs = iter(found)
+    return [
+        Placement(next(leaves) if known else None, next(cdfs) if asked else None, why)
+        for known, asked, why in zip(readable.tolist(), wanted.tolist(), reasons, strict=True)
+    ]
+
+
+def refusal(placement: Placement, cdf: Floats | None) -> tuple[str, ...] | None:
+    """Why the baseline must stand in for a model that said ``cdf``; None where the model may answer."""
+    if placement.leaves is None:
+        return placement.reasons
+    if cdf is None:
+        return (f"{NO_HISTORY}: no job that fell where this one falls is known",)
+    if not np.isfinite(cdf).all():
+        return ("model_failed: the model's answer was not finite; the baseline stands in",)
+    return None
+
+
+def run_seconds(job: Job) -> float:
+    """Seconds the job ran, or was seen to run where it was lost sight of; NaN if it never started."""
+    gone = job.gone_at
+    return math.nan if gone is None or job.start is None else (gone - job.start).total_seconds()
+
+
+class LiveModel:
+    """What one model knows by now. Times are Unix seconds.
+
+    A job's weight falls with the age of its submission; it is kept relative to the fit, so that nothing
+    already stored has to change as time goes by. Jobs submitted from the fit on are questions to blend and
+    calibration; those before have been seen by the trees and prove nothing.
+    """
+
+    def __init__(self, model: DurationModel) -> None:
+        self.model = model
+        self.floor = MedianOfFive(model.prior)
+        self._fitted = model.fitted_at.timestamp()
+        self._leaves = LeafHistograms(model.trees, model.leaves, model.grid)
+        self._window = QuestionWindow(model.grid, model.calibration.window, model.calibration.days, model.questions)
+        self._weights = Weights.prior(model.blend)
+        self._bend = Bend()
+        self._open: dict[str, tuple[LeafIndices, float]] = {}
+        if self._window.last_submit is not None:
+            self._draw(self._window.last_submit)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The window of latest questions, oldest first."""
+        return self._window.questions
+
+    def weights_of(self, job: Job) -> Floats:
+        """What forest, hazard and baseline weigh in an answer to ``job``."""
+        return self._weights.of(self._depth(job))
+
+    def answer(self, job: Job, placement: Placement, now: float) -> Floats | None:
+        """The CDF on the model's grid for ``job`` at ``now``, None where its leaves hold nothing."""
+        parts = self._parts(job, placement, now)
+        return None if parts is None else self._bend.of(self._mixed(parts, self._depth(job)))
+
+    def _parts(self, job: Job, placement: Placement, now: float) -> Floats | None:
+        if placement.leaves is None or placement.hazard is None:
+            return None
+        forest = self._leaves.cdf(placement.leaves, now)
+        if forest is None:
+            return None
+        edges = self.model.grid.log_edges
+        law = self.floor.answer(job, 0.0).distribution
+        floor = np.interp(edges, law.log_edges, law.cdf)
+        # What the baseline puts beyond the grid is counted at its outermost edges.
+        floor[0], floor[-1] = 0.0, 1.0
+        return np.array([forest, placement.hazard, floor])
+
+    def _mixed(self, parts: Floats, depth: int) -> Floats:
+        mixed: Floats = self._weights.of(depth) @ parts
+        mixed[0], mixed[-1] = 0.0, 1.0
+        return np.minimum(mixed, 1.0)
+
+    def _depth(self, job: Job) -> int:
+        """Ends of the same owner and GPU count; -1 where not even the owner has had one."""
+        ends, of_owner = self.floor.ends(job)
+        return ends if of_owner else -1
+
+    def take(self, event: Event, placement: Placement | None) -> Floats | None:
+        """Take in what happened; ``placement`` is where a submitted job falls, None if that was told before.
+
+        Returns the answer to a submission as it stood before this event, where it is a question to
+        blend and calibration.
+        """
+        job = event.job
+        if event.kind is EventKind.SUBMITTED:
+            return self._submitted(job, event.at, placement)
+        if job.start is not None:
+            self._started(job.id, job.start.timestamp())
+        if event.kind is not EventKind.STARTED:
+            self._gone(job)
+            self.floor.ended(job)
+        return None
+
+    def _submitted(self, job: Job, at: float, placement: Placement | None) -> Floats | None:
+        cdf = None
+        if placement is not None and placement.leaves is not None and job.id not in self._open:
+            weight = math.exp((at - self._fitted) / (self.model.decay_days * SECONDS_PER_DAY))
+            self._open[job.id] = (placement.leaves, weight)
+            if at >= self._fitted:
+                cdf = self._asked(job, at, placement)
+        self.floor.submitted(job)
+        if job.start == job.submit:
+            self._started(job.id, at)
+        return cdf
+
+    def _asked(self, job: Job, at: float, placement: Placement) -> Floats | None:
+        parts = self._parts(job, placement, at)
+        if parts is None:
+            return None
+        depth = self._depth(job)
+        mixed = self._mixed(parts, depth)
+        question = Question(job.id, at, depth, mixed.astype(np.float32), parts.astype(np.float32))
+        answer = self._bend.of(mixed)
+        self._window.asked(question)
+        if self._window.asked_in_all % self.model.calibration.every == 0:
+            self._draw(at)
+        return answer
+
+    def _draw(self, now: float) -> None:
+        outcomes = self._window.outcomes(now)
+        self._weights = Weights.drawn(self.model.blend, outcomes)
+        self._bend = Bend.drawn(self.model.calibration, outcomes)
+
+    def _started(self, job_id: str, start: float) -> None:
+        known = self._open.get(job_id)
+        if known is not None:
+            self._leaves.started(job_id, known[0], start, known[1])
+            self._window.started(job_id, start)
+
+    def _gone(self, job: Job) -> None:
+        known = self._open.pop(job.id, None)
+        if known is None:
+            return
+        self._leaves.stopped(job.id)
+        seconds, censored = run_seconds(job), job.outcome is Outcome.CENSORED
+        if seconds > 0:
+            learn = self._leaves.add_lost if censored else self._leaves.add
+            learn(known[0], math.log(seconds), known[1])
+        self._window.ended(job.id, seconds, censored=censored)
