@@ -16,9 +16,9 @@ import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.domain.forecasts import DurationDistribution
+from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from advisor.domain.jobs import Job
-from advisor.domain.reports import DurationReport, DurationScores, RunProtocol
+from advisor.domain.reports import DurationReport, RunProtocol
 from advisor.domain.units import SECONDS_PER_DAY, utc
 from advisor.errors import Refused
 from advisor.features.duration import DURATION_SCHEMA
@@ -29,16 +29,16 @@ from advisor.forecast.duration_model import DurationModel
 from advisor.forecast.live import LiveModel, refusal
 from advisor.forecast.questions import Question
 from training.calibrate import warm_up_begins
+from training.duration_report import ScoredJobs, duration_report
 from training.duration_table import DurationTable, Progress, duration_table
 from training.forests import DurationSettings, fit_forests
-from training.metrics import Marks, mark, scores_of
+from training.metrics import mark
 from training.model_replay import ModelReplay
 from training.quality import beats_baseline
 
 __all__ = ["BacktestSettings", "evaluate_and_fit", "evaluate_durations"]
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _OWNER_GPUS_COUNT = DURATION_SCHEMA.names.index("og_count")
 
@@ -65,11 +65,15 @@ class BacktestSettings:
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """The jobs in order of submission, their table, and when scoring begins and everything ends."""
+    """The jobs in order of submission, their table, and when scoring begins and everything ends.
+
+    ``floors`` are the floor's answers to the jobs from the split on, ``keys`` the histories that carried them.
+    """
 
     jobs: tuple[Job, ...]
     table: DurationTable
     floors: dict[int, DurationDistribution]
+    keys: dict[int, str]
     split: float
     until: datetime
 
@@ -136,7 +140,7 @@ def _evaluated(
             progress("scores", number, len(answers))
         marks[name] = mark([laws[int(job)] for job in scored], seconds)
     protocol = _protocol(history, chosen, refits, [*_not_scored(asked.size - scored.size), *_not_asked(seen)])
-    report = _report(history, scored, marks, protocol)
+    report = duration_report(marks, _scored_jobs(history, scored), protocol)
     served_name = MODEL if beats_baseline(report, None).promoted else MEDIAN_OF_5
     return replace(report, served=served_name), history, questions
 
@@ -148,23 +152,25 @@ def _history(jobs: Sequence[Job], settings: BacktestSettings, progress: Progress
     # Jobs of one second stay on one side: bulk submissions know each other's answers.
     split = ordered[max(int(settings.split * len(ordered)), 1)].submit
     until = max(moment for job in ordered for moment in (job.submit, job.start, job.gone_at) if moment is not None)
+    floors = _floors(ordered, split)
     return _History(
         jobs=ordered,
         table=duration_table(ordered, until, progress),
-        floors=_floors(ordered, split),
+        floors={place: answer.distribution for place, answer in floors.items()},
+        keys={place: answer.key for place, answer in floors.items()},
         split=split.timestamp(),
         until=until,
     )
 
 
-def _floors(jobs: Sequence[Job], split: datetime) -> dict[int, DurationDistribution]:
+def _floors(jobs: Sequence[Job], split: datetime) -> dict[int, DurationForecast]:
     """The floor's answer to every job submitted from ``split`` on."""
     floor = MedianOfFive()
-    answers: dict[int, DurationDistribution] = {}
+    answers: dict[int, DurationForecast] = {}
     for event in events_of(jobs):
         if event.kind is EventKind.SUBMITTED:
             if event.moment >= split:
-                answers[event.place] = floor.answer(event.job, 0.0).distribution
+                answers[event.place] = floor.answer(event.job, 0.0)
             floor.submitted(event.job)
         elif event.kind is not EventKind.STARTED:
             floor.ended(event.job)
@@ -224,25 +230,12 @@ def _replayed(history: _History, model: DurationModel) -> dict[int, DurationDist
     return answers
 
 
-def _report(
-    history: _History, scored: NDArray[np.intp], marks: dict[str, Marks], protocol: RunProtocol
-) -> DurationReport:
-    weeks = np.floor((history.table.submit[scored] - history.split) / (7 * SECONDS_PER_DAY))
-    count = int(weeks.max()) + 1 if scored.size else 0
-    warm = history.table.rows[scored, _OWNER_GPUS_COUNT] > 0
-    gpus = np.array([history.jobs[int(job)].gpus for job in scored])
-
-    def scores(chosen: Bools) -> dict[str, DurationScores]:
-        return {name: scores_of(mine.of(chosen), weeks[chosen], count) for name, mine in marks.items()}
-
-    by_history = {"warm": scores(warm), "cold": scores(~warm)}
-    by_gpus = {f"{size:g}": scores(gpus == size) for size in np.unique(gpus)}
-    return DurationReport(
-        protocol=protocol,
-        scores=scores(np.ones(scored.size, dtype=np.bool_)),
-        by_history={name: {kind: by_history[kind][name] for kind in by_history} for name in marks},
-        by_gpus={name: {size: by_gpus[size][name] for size in by_gpus} for name in marks},
-        served=MEDIAN_OF_5,
+def _scored_jobs(history: _History, scored: NDArray[np.intp]) -> ScoredJobs:
+    return ScoredJobs(
+        weeks=np.floor((history.table.submit[scored] - history.split) / (7 * SECONDS_PER_DAY)),
+        warm=history.table.rows[scored, _OWNER_GPUS_COUNT] > 0,
+        gpus=np.array([history.jobs[int(job)].gpus for job in scored], dtype=np.float64),
+        keys=[history.keys[int(job)] for job in scored],
     )
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "DurationDistribution",
     "DurationForecast",
     "HorizonForecast",
+    "OutcomeChances",
     "RiseForecast",
 ]
 
@@ -209,12 +210,28 @@ class DurationDistribution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeChances:
+    """How a job will end: three probabilities that sum to 1. Whatever frees the GPUs is an end."""
+
+    completed: float
+    failed: float
+    cancelled: float
+
+    def __post_init__(self) -> None:
+        """Check that they are probabilities; anything else is the model's defect."""
+        parts = (self.completed, self.failed, self.cancelled)
+        if not all(0.0 <= part <= 1.0 for part in parts) or abs(sum(parts) - 1.0) > 1e-6:
+            raise Defect(f"chances of outcomes lie in [0, 1] and sum to 1, got {parts}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DurationForecast:
     """The answer to "how long will this run": a distribution, who made it, and on what evidence.
 
     ``served`` names the predictor (``model`` or a baseline); ``key`` the history that carried it
     (for instance ``user+gpus``) and ``key_count`` how many ended jobs that history has.
-    ``reasons`` say why a baseline or a prior was served, empty for the model itself.
+    ``reasons`` say why a baseline or a prior was served, empty for the model itself. ``outcomes`` say how it
+    will end, None where a baseline answers.
     """
 
     distribution: DurationDistribution
@@ -223,6 +240,7 @@ class DurationForecast:
     key: str
     key_count: int
     reasons: tuple[str, ...] = ()
+    outcomes: OutcomeChances | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ __all__ = [
     "HorizonScores",
     "PromotionDecision",
     "RunProtocol",
+    "RunningScores",
 ]
 
 
@@ -44,8 +45,10 @@ class DurationScores:
     """One predictor's quality on one set of jobs; logs are natural, of seconds.
 
     ``log_mae`` and ``within_*`` are measured at the median, ``typical_within_*`` at the centre of the
-    heaviest factor-two window. ``coverage`` is the share of jobs that ended by the stated quantile.
-    Every figure is None where ``n`` is 0.
+    heaviest factor-two window. ``coverage`` is the share of jobs that ended by the stated quantile, and
+    ``reliability`` the same at every twentieth: at each level, the share of jobs whose duration was given no
+    higher a probability of having ended. ``coverage_by_week`` and ``n_by_week`` count weeks from the split.
+    Every figure is None, or its table empty, where ``n`` is 0.
     """
 
     n: int
@@ -58,6 +61,8 @@ class DurationScores:
     pinball_log: dict[str, float] = field(default_factory=dict)
     coverage: dict[str, float] = field(default_factory=dict)
     coverage_by_week: dict[str, list[float | None]] = field(default_factory=dict)
+    n_by_week: list[int] = field(default_factory=list)
+    reliability: dict[str, float] = field(default_factory=dict)
     crossings: int = 0
     not_positive: int = 0
 
@@ -67,22 +72,47 @@ class DurationScores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunningScores:
+    """How often the rest of a running job came within its quantiles: the answer at submission, given the age.
+
+    ``n`` is the number of jobs that ran longer than the age; ``coverage`` is empty where there is none.
+    """
+
+    n: int
+    coverage: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As one entry of ``running``."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DurationReport:
-    """Every predictor on the same questions: overall, warm and cold, and per GPU count."""
+    """Every predictor on the same questions: overall, and apart by what was known, asked for and came of it.
+
+    Each table maps a predictor to groups of jobs: by warm and cold owner, by GPU count, by decade of the
+    actual duration (named by its lower bound, in seconds), by the key whose history carried the baseline,
+    and, of the jobs that outlasted an age (in seconds), what became of the rest.
+    """
 
     protocol: RunProtocol
     scores: dict[str, DurationScores]
     by_history: dict[str, dict[str, DurationScores]]
     by_gpus: dict[str, dict[str, DurationScores]]
     served: str
+    by_decade: dict[str, dict[str, DurationScores]] = field(default_factory=dict)
+    by_key: dict[str, dict[str, DurationScores]] = field(default_factory=dict)
+    running: dict[str, dict[str, RunningScores]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``gsa evaluate durations``."""
         predictors: dict[str, Any] = {}
+        tables = {"gpus": self.by_gpus, "decade": self.by_decade, "key": self.by_key}
         for name, scores in self.scores.items():
             by: dict[str, Any] = {kind: s.to_json() for kind, s in self.by_history.get(name, {}).items()}
-            by["gpus"] = {gpus: s.to_json() for gpus, s in self.by_gpus.get(name, {}).items()}
-            predictors[name] = {**scores.to_json(), "by": by}
+            by |= {what: {group: s.to_json() for group, s in t.get(name, {}).items()} for what, t in tables.items()}
+            running = {age: s.to_json() for age, s in self.running.get(name, {}).items()}
+            predictors[name] = {**scores.to_json(), "by": by, "running": running}
         return {"protocol": self.protocol.to_json(), "predictors": predictors, "served": self.served}
 
 

@@ -29,16 +29,20 @@ LATEST = 2 * LATEST_OF_KEY + LATEST_OF_ALL
 
 def latest_of(runs: Iterable[Run], count: int, now: float) -> list[float]:
     """The last ``count`` of ``runs`` (given oldest first) as of ``now`` (Unix s), newest first, NaN where none."""
-    found = [_shown(run, now) for run in runs]
+    found = []
+    log, nan = math.log, math.nan
+    for run in runs:
+        if run.gone:
+            known = run.log_seconds
+            # A job gone without having run says nothing; NaN stays NaN.
+            shown = 0.0 if known < 0.0 else known
+            found.append(-1.0 - shown if run.censored else shown)
+        else:
+            age = now - run.start
+            # A comparison with NaN, a job that waits, is false.
+            found.append(-1.0 - log(age) if age > 1.0 else -1.0 if age >= 0.0 else nan)
     found.reverse()
-    return found[:count] + [math.nan] * (count - len(found))
-
-
-def _shown(run: Run, now: float) -> float:
-    if not run.gone:
-        return -1.0 - math.log(max(now - run.start, 1.0)) if run.start <= now else math.nan
-    log_seconds = max(run.log_seconds, 0.0) if run.log_seconds == run.log_seconds else math.nan
-    return -1.0 - log_seconds if run.censored else log_seconds
+    return found[:count] + [nan] * (count - len(found))
 
 
 def ended_and_logs(latest: Singles) -> tuple[Bools, Bools, Floats]:

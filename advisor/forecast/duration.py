@@ -22,7 +22,7 @@ from advisor.features.latest import LATEST
 from advisor.features.replay import Event, EventKind, events_of
 from advisor.forecast.baselines import PRIOR, MedianOfFive, ages_of
 from advisor.forecast.duration_model import DurationModel
-from advisor.forecast.live import LiveModel, Placement, place, refusal
+from advisor.forecast.live import LiveAnswer, LiveModel, Placement, place, refusal
 
 __all__ = ["MODEL", "DurationModel", "DurationPredictor"]
 
@@ -161,12 +161,12 @@ class DurationPredictor:
         at = moment.timestamp()
         answers = []
         for job, placement, age in zip(jobs, self._placements(live.model, jobs, moment), ages, strict=True):
-            cdf = live.answer(job, placement, at)
-            refused = refusal(placement, cdf)
-            if cdf is None or refused is not None:
+            answer = live.answer(job, placement, at, age)
+            refused = refusal(placement, None if answer is None else answer.cdf)
+            if answer is None or refused is not None:
                 answers.append(self._stand_in(job, age, refused or ()))
             else:
-                answers.append(self._of_model(live.model, job, cdf, age, placement.reasons))
+                answers.append(self._of_model(live.model, job, answer, age, placement.reasons))
         return answers
 
     def _stand_in(self, job: Job, age: float, reasons: tuple[str, ...]) -> DurationForecast:
@@ -174,16 +174,17 @@ class DurationPredictor:
         return replace(answer, reasons=reasons + answer.reasons)
 
     def _of_model(
-        self, model: DurationModel, job: Job, cdf: Floats, age: float, reasons: tuple[str, ...]
+        self, model: DurationModel, job: Job, answer: LiveAnswer, age: float, reasons: tuple[str, ...]
     ) -> DurationForecast:
         key, count = self._floor.evidence(job)
         return DurationForecast(
-            distribution=DurationDistribution(model.grid.log_edges, cdf).given_age(age),
+            distribution=DurationDistribution(model.grid.log_edges, answer.cdf).given_age(age),
             served=MODEL,
             model_version=model.version,
             key=key,
             key_count=count,
             reasons=reasons,
+            outcomes=answer.chances,
         )
 
     def _placements(self, model: DurationModel, jobs: Sequence[Job], now: datetime) -> Iterator[Placement]:

@@ -31,6 +31,8 @@ _OWNER = slice(LATEST_OF_KEY, 2 * LATEST_OF_KEY)
 _ALL = slice(2 * LATEST_OF_KEY, 2 * LATEST_OF_KEY + LATEST_OF_ALL)
 _DECAYS = ((_SAME, 0.9), (_OWNER, 0.93), (_ALL, 0.99))
 """A submission's weight falls with every later one."""
+_WEIGHTS = np.concatenate([decay ** np.arange(part.stop - part.start) for part, decay in _DECAYS])
+_PART_OF = np.repeat(np.arange(len(_DECAYS)), [part.stop - part.start for part, _ in _DECAYS])
 
 _LOWEST, _HIGHEST = 0.002, 0.9
 _UNIFORM, _OWNER_ATOM = 2.0, 0.5
@@ -92,36 +94,34 @@ class HazardBins:
 
     def rows(self, base: Floats, latest: Singles) -> HazardRows:
         """What the model is shown of jobs with feature rows ``base`` and ``latest`` submissions (n rows each)."""
-        ended, alive, logs = ended_and_logs(latest)
-        bins = self.of_cell[self.grid.cells_of(logs)]
-        counts = [self._counts(bins[:, part], ended[:, part], alive[:, part], decay) for part, decay in _DECAYS]
-        hazards = _shrunken(counts)
+        died, at_risk, lost = self._counts(latest)
+        hazards = _shrunken(died, at_risk)
         rows = np.empty((len(base), len(self), len(HAZARD_COLUMNS)), dtype=np.float32)
         first = base.shape[1]
         rows[:, :, :first] = base[:, np.newaxis, :]
-        for (died, at_risk, lost), hazard in zip(counts, hazards, strict=True):
-            for column in (died, at_risk, lost, hazard):
+        for part, hazard in enumerate(hazards):
+            for column in (died[:, part], at_risk[:, part], lost[:, part], hazard):
                 rows[:, :, first] = column
                 first += 1
         rows[:, :, first] = np.arange(len(self))
         rows[:, :, first + 1] = self._edges
-        latest_values = np.where(ended | alive, logs, np.nan)[:, [_SAME.start, _OWNER.start]]
+        first_two = latest[:, [_SAME.start, _OWNER.start]]
+        latest_values = np.where(first_two < 0.0, -1.0 - first_two, first_two)
         places = np.concatenate([base[:, _OFFSET_COLUMNS], latest_values], axis=1)
         rows[:, :, first + 2 :] = places[:, np.newaxis, :] - self._edges[:, np.newaxis]
         share = np.clip(hazards[0], _LOWEST, _HIGHEST)
         return HazardRows(rows, np.log(share / (1.0 - share)))
 
-    def _counts(
-        self, bins: NDArray[np.intp], ended: Bools, alive: Bools, decay: float
-    ) -> tuple[Floats, Floats, Floats]:
-        """Weighted per bin: how many ended, were at risk, and were alive at last; the last half-counted at risk."""
-        weights = decay ** np.arange(bins.shape[1])
-        died, lost = self._summed(bins, ended * weights), self._summed(bins, alive * weights)
-        at_risk = np.add.accumulate((died + lost)[:, ::-1], axis=1)[:, ::-1] - 0.5 * lost
+    def _counts(self, latest: Singles) -> tuple[Floats, Floats, Floats]:
+        """Weighted, (n, parts, bins): ends, at risk, and alive at last; those alive count half at risk in their bin."""
+        ended, alive, logs = ended_and_logs(latest)
+        places = self.of_cell[self.grid.cells_of(logs)] + len(self) * _PART_OF
+        shape = (len(latest), len(_DECAYS), len(self))
+        died, lost = (
+            _summed(places, weights * _WEIGHTS, shape[1] * shape[2]).reshape(shape) for weights in (ended, alive)
+        )
+        at_risk = np.add.accumulate((died + lost)[:, :, ::-1], axis=2)[:, :, ::-1] - 0.5 * lost
         return died, at_risk, lost
-
-    def _summed(self, bins: NDArray[np.intp], weights: Floats) -> Floats:
-        return _summed(bins, weights, len(self))
 
     def cdfs(self, hazards: Floats, latest: Singles) -> Floats:
         """The CDF at every edge of the grid, from the ``hazards`` of all bins (n, bins)."""
@@ -144,12 +144,11 @@ def _summed(places: NDArray[np.intp], weights: Floats, size: int) -> Floats:
     return found.reshape(count, size)
 
 
-def _shrunken(counts: list[tuple[Floats, Floats, Floats]]) -> list[Floats]:
+def _shrunken(died: Floats, at_risk: Floats) -> list[Floats]:
     """Hazards of owner and GPU count, owner, all: each leans on the next wider one where it has seen little."""
-    (same, at_same, _), (owner, at_owner, _), (every, at_every, _) = counts
-    of_all = (every + 0.025) / (at_every + 0.5)
-    of_owner = (owner + 2.0 * of_all) / (at_owner + 2.0)
-    of_same = (same + 1.5 * of_owner) / (at_same + 1.5)
+    of_all = (died[:, 2] + 0.025) / (at_risk[:, 2] + 0.5)
+    of_owner = (died[:, 1] + 2.0 * of_all) / (at_risk[:, 1] + 2.0)
+    of_same = (died[:, 0] + 1.5 * of_owner) / (at_risk[:, 0] + 1.5)
     return [of_same, of_owner, of_all]
 
 

@@ -7,14 +7,23 @@ worth more than refitting the trees.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.domain.forecasts import OutcomeChances
+from advisor.domain.jobs import Outcome
 from advisor.forecast.grid import LogGrid
 
-__all__ = ["LeafHistograms"]
+__all__ = ["CAUSES", "LeafCounts", "LeafHistograms"]
+
+CAUSES = (Outcome.FAILED, Outcome.CANCELLED)
+"""Outcomes kept apart in the leaves; all other ends completed."""
+
+_HALF_A_JOB = 0.5
 
 Floats = NDArray[np.float64]
 LeafIndices = NDArray[np.int32]
@@ -38,12 +47,20 @@ class LeafHistograms:
         # Jobs lost sight of are rare, so their histogram is made when the first one comes.
         self._lost: Floats | None = None
         self._running = _RunningJobs(trees)
+        # Most jobs complete, so only the others are kept apart; on many clusters none are told of.
+        self._by_cause: NDArray[np.float32] | None = None
+        self._overall = dict.fromkeys(Outcome, 0.0)
 
-    def add(self, leaves: LeafIndices, log_seconds: float, weight: float) -> None:
-        """A job that fell into ``leaves`` has ended after exp(``log_seconds``)."""
-        rows = self._first_row + leaves
-        self._mass[rows, self.grid.cell_of(log_seconds)] += weight
+    def add(self, leaves: LeafIndices, log_seconds: float, weight: float, outcome: Outcome = Outcome.COMPLETED) -> None:
+        """A job that fell into ``leaves`` has ended after exp(``log_seconds``), and how."""
+        rows, cell = self._first_row + leaves, self.grid.cell_of(log_seconds)
+        self._mass[rows, cell] += weight
         self._total[rows] += weight
+        self._overall[outcome] += weight
+        if outcome in CAUSES:
+            if self._by_cause is None:
+                self._by_cause = np.zeros((len(CAUSES), *self._mass.shape), dtype=np.float32)
+            self._by_cause[CAUSES.index(outcome), rows, cell] += weight
 
     def add_lost(self, leaves: LeafIndices, log_seconds: float, weight: float) -> None:
         """A job was lost sight of at that age: it lasted at least as long."""
@@ -61,12 +78,50 @@ class LeafHistograms:
         """It runs no more; what is known of its duration comes by :meth:`add` or :meth:`add_lost`."""
         self._running.remove(job_id)
 
-    def cdf(self, leaves: LeafIndices, now: float) -> Floats | None:
-        """P(duration <= edge) at every edge of the grid for a job that falls into ``leaves``, at ``now``.
+    def cdf(self, counts: LeafCounts) -> Floats:
+        """P(duration <= edge) at every edge of the grid for a job of which the leaves say ``counts``.
 
-        The mean over forests of one product-limit estimate each, in which every tree has one vote. None
-        where the leaves hold nothing at all.
+        The mean over forests of one product-limit estimate each, in which every tree has one vote.
         """
+        _, survival = _product_limits(counts.ended, counts.alive)
+        known = counts.ended + counts.alive
+        last = known.shape[1] - 1 - (known[:, ::-1] > 0).argmax(axis=1)
+        cdfs = np.array([self.grid.survivors_spread(row, int(end)) for row, end in zip(survival, last, strict=True)])
+        mean: Floats = cdfs.sum(axis=0) / len(cdfs)
+        return mean
+
+    def chances(self, counts: LeafCounts, age_seconds: float, weight: float) -> OutcomeChances:
+        """How a job of which the leaves say ``counts`` and that has run ``age_seconds`` will end.
+
+        ``weight`` is that of a new job.
+
+        Cumulated incidence of each outcome beyond that age (Aalen and Johansen, 1978), so that jobs still
+        running count as what they are; leaning on the rate of all jobs as if half a job more had ended at it.
+        """
+        every = sum(self._overall.values())
+        # One of each kind, so that what has never been seen is rare and not impossible.
+        rates = np.array([(self._overall[cause] + weight) / (every + 3.0 * weight) for cause in CAUSES])
+        first = self.grid.cell_of(math.log(age_seconds)) if age_seconds > 1.0 else 0
+        incidence, held = self._incidence(counts, first)
+        rates = (held * incidence + _HALF_A_JOB * weight * rates) / (held + _HALF_A_JOB * weight)
+        failed, cancelled = (float(rate) for rate in rates)
+        return OutcomeChances(completed=max(1.0 - failed - cancelled, 0.0), failed=failed, cancelled=cancelled)
+
+    def _incidence(self, counts: LeafCounts, first: int) -> tuple[Floats, float]:
+        """Shares of the ends from cell ``first`` on that had each cause, and the weight they rest on."""
+        died, survival = _product_limits(counts.ended, counts.alive)
+        before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
+        ends = before * died
+        per_end = np.divide(ends, counts.ended, out=np.zeros_like(ends), where=counts.ended > 0)[:, first:]
+        whole = ends[:, first:].sum()
+        held = float(self._mass[counts.rows, first:].sum()) / len(counts.rows)
+        if not whole > 0 or self._by_cause is None:
+            return np.zeros(len(CAUSES)), held
+        by_cause = [counts.ballot @ self._by_cause[cause, counts.rows, first:] for cause in range(len(CAUSES))]
+        return np.array([float((per_end * ended).sum() / whole) for ended in by_cause]), held
+
+    def counts(self, leaves: LeafIndices, now: float) -> LeafCounts | None:
+        """What ``leaves`` hold at ``now`` (Unix seconds), every tree with one vote; None where they hold nothing."""
         rows = self._first_row + leaves
         who, trees, cells, weights = self._running.in_leaves(leaves, now, self.grid)
         total = self._total[rows]
@@ -84,23 +139,30 @@ class LeafHistograms:
             alive += np.bincount(place, weights=weights * votes[trees], minlength=alive.size).reshape(alive.shape)
         if self._lost is not None:
             alive += ballot @ self._lost[rows]
-        cdfs = self._product_limits(ended[known], alive[known])
-        mean: Floats = cdfs.sum(axis=0) / len(cdfs)
-        return mean
+        return LeafCounts(rows, ballot[known], ended[known], alive[known])
 
-    def _product_limits(self, ended: Floats, alive: Floats) -> Floats:
-        """Kaplan and Meier on the grid, one row a forest: of those at risk in a cell, the share that ended is lost.
 
-        Jobs censored within a cell count half there, as in a life table.
-        """
-        known = ended + alive
-        # Cumulated from the far end, so that what is at risk never falls below what ends.
-        at_risk = np.add.accumulate(known[:, ::-1], axis=1)[:, ::-1] - 0.5 * alive
-        # Not "above zero": a number that is none must be seen to be none in the answer.
-        died = np.divide(ended, at_risk, out=np.zeros_like(ended), where=~(at_risk <= 0))
-        survival = np.multiply.accumulate(np.maximum(1.0 - died, 0.0), axis=1)
-        last = known.shape[1] - 1 - (known[:, ::-1] > 0).argmax(axis=1)
-        return np.array([self.grid.survivors_spread(row, int(end)) for row, end in zip(survival, last, strict=True)])
+class LeafCounts(NamedTuple):
+    """Per forest and cell: what ``ended`` there, and what was ``alive`` there at last; each tree's row and vote."""
+
+    rows: NDArray[np.intp]
+    ballot: Floats
+    ended: Floats
+    alive: Floats
+
+
+def _product_limits(ended: Floats, alive: Floats) -> tuple[Floats, Floats]:
+    """Kaplan and Meier on the grid, one row a forest: the share of those at risk in a cell that ended, and survival.
+
+    Jobs censored within a cell count half there, as in a life table.
+    """
+    known = ended + alive
+    # Cumulated from the far end, so that what is at risk never falls below what ends.
+    at_risk = np.add.accumulate(known[:, ::-1], axis=1)[:, ::-1] - 0.5 * alive
+    # Not "above zero": a number that is none must be seen to be none in the answer.
+    died = np.divide(ended, at_risk, out=np.zeros_like(ended), where=~(at_risk <= 0))
+    survival: Floats = np.multiply.accumulate(np.maximum(1.0 - died, 0.0), axis=1)
+    return died, survival
 
 
 class _RunningJobs:
@@ -110,6 +172,7 @@ class _RunningJobs:
         self._place: dict[str, int] = {}
         self._ids: list[str] = []
         self._leaves = np.zeros((64, trees), dtype=np.int32)
+        self._trees = trees
         self._start = np.zeros(64)
         self._weight = np.zeros(64)
 
@@ -145,6 +208,7 @@ class _RunningJobs:
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], Floats]:
         """Who shares which tree's leaf with ``leaves``: rows, trees, cells of their ages, weights."""
         count = len(self._ids)
-        who, trees = np.nonzero(self._leaves[:count] == leaves)
+        # Faster on one axis than on two.
+        who, trees = np.divmod(np.flatnonzero(self._leaves[:count] == leaves), self._trees)
         ages = np.log(np.maximum(now - self._start[who], 1.0))
         return who, trees, grid.cells_of(ages), self._weight[who]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.domain.forecasts import OutcomeChances
 from advisor.domain.jobs import Job, Outcome
 from advisor.domain.units import SECONDS_PER_DAY
 from advisor.features.replay import Event, EventKind
@@ -19,7 +20,7 @@ from advisor.forecast.baselines import NO_HISTORY, MedianOfFive
 from advisor.forecast.blend import Weights
 from advisor.forecast.calibration import Bend
 from advisor.forecast.duration_model import DurationModel
-from advisor.forecast.leaves import LeafHistograms
+from advisor.forecast.leaves import LeafCounts, LeafHistograms
 from advisor.forecast.questions import Question, QuestionWindow
 
 __all__ = ["LiveModel", "Placement", "place", "refusal", "run_seconds"]
@@ -28,6 +29,10 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 LeafIndices = NDArray[np.int32]
 Bools = NDArray[np.bool_]
+
+
+_FLOOR = 2
+"""Place of the baseline among the parts; before it come forest and hazard."""
 
 
 class Placement(NamedTuple):
@@ -72,6 +77,19 @@ def run_seconds(job: Job) -> float:
     return math.nan if gone is None or job.start is None else (gone - job.start).total_seconds()
 
 
+class LiveAnswer(NamedTuple):
+    """The CDF of the whole duration on the model's grid, and how the job will end."""
+
+    cdf: Floats
+    chances: OutcomeChances
+
+
+def _mixed(weights: Floats, parts: Floats) -> Floats:
+    mixed: Floats = weights @ parts
+    mixed[0], mixed[-1] = 0.0, 1.0
+    return np.minimum(mixed, 1.0)
+
+
 class LiveModel:
     """What one model knows by now. Times are Unix seconds.
 
@@ -101,28 +119,33 @@ class LiveModel:
         """What forest, hazard and baseline weigh in an answer to ``job``."""
         return self._weights.of(self._depth(job))
 
-    def answer(self, job: Job, placement: Placement, now: float) -> Floats | None:
-        """The CDF on the model's grid for ``job`` at ``now``, None where its leaves hold nothing."""
-        parts = self._parts(job, placement, now)
-        return None if parts is None else self._bend.of(self._mixed(parts, self._depth(job)))
+    def answer(self, job: Job, placement: Placement, now: float, age_seconds: float = 0.0) -> LiveAnswer | None:
+        """How long ``job`` will run from its start, asked at ``now``, and how it will end having run ``age_seconds``.
 
-    def _parts(self, job: Job, placement: Placement, now: float) -> Floats | None:
-        if placement.leaves is None or placement.hazard is None:
+        None where its leaves hold nothing.
+        """
+        counts = self._counts(placement, now)
+        if counts is None or placement.hazard is None:
             return None
-        forest = self._leaves.cdf(placement.leaves, now)
-        if forest is None:
-            return None
+        weights = self.weights_of(job)
+        # The baseline's distribution is dear to make and often weighs nothing.
+        floor = self._floor_cdf(job) if weights[_FLOOR] > 0 else np.zeros(self.model.grid.log_edges.size)
+        mixed = _mixed(weights, np.array([self._leaves.cdf(counts), placement.hazard, floor]))
+        return LiveAnswer(self._bend.of(mixed), self._leaves.chances(counts, age_seconds, self._weight(now)))
+
+    def _counts(self, placement: Placement, now: float) -> LeafCounts | None:
+        return None if placement.leaves is None else self._leaves.counts(placement.leaves, now)
+
+    def _weight(self, submit: float) -> float:
+        return math.exp((submit - self._fitted) / (self.model.decay_days * SECONDS_PER_DAY))
+
+    def _floor_cdf(self, job: Job) -> Floats:
         edges = self.model.grid.log_edges
         law = self.floor.answer(job, 0.0).distribution
         floor = np.interp(edges, law.log_edges, law.cdf)
         # What the baseline puts beyond the grid is counted at its outermost edges.
         floor[0], floor[-1] = 0.0, 1.0
-        return np.array([forest, placement.hazard, floor])
-
-    def _mixed(self, parts: Floats, depth: int) -> Floats:
-        mixed: Floats = self._weights.of(depth) @ parts
-        mixed[0], mixed[-1] = 0.0, 1.0
-        return np.minimum(mixed, 1.0)
+        return floor
 
     def _depth(self, job: Job) -> int:
         """Ends of the same owner and GPU count; -1 where not even the owner has had one."""
@@ -148,8 +171,7 @@ class LiveModel:
     def _submitted(self, job: Job, at: float, placement: Placement | None) -> Floats | None:
         cdf = None
         if placement is not None and placement.leaves is not None and job.id not in self._open:
-            weight = math.exp((at - self._fitted) / (self.model.decay_days * SECONDS_PER_DAY))
-            self._open[job.id] = (placement.leaves, weight)
+            self._open[job.id] = (placement.leaves, self._weight(at))
             if at >= self._fitted:
                 cdf = self._asked(job, at, placement)
         self.floor.submitted(job)
@@ -158,11 +180,12 @@ class LiveModel:
         return cdf
 
     def _asked(self, job: Job, at: float, placement: Placement) -> Floats | None:
-        parts = self._parts(job, placement, at)
-        if parts is None:
+        counts = self._counts(placement, at)
+        if counts is None or placement.hazard is None:
             return None
         depth = self._depth(job)
-        mixed = self._mixed(parts, depth)
+        parts = np.array([self._leaves.cdf(counts), placement.hazard, self._floor_cdf(job)])
+        mixed = _mixed(self._weights.of(depth), parts)
         question = Question(job.id, at, depth, mixed.astype(np.float32), parts.astype(np.float32))
         answer = self._bend.of(mixed)
         self._window.asked(question)
@@ -188,6 +211,8 @@ class LiveModel:
         self._leaves.stopped(job.id)
         seconds, censored = run_seconds(job), job.outcome is Outcome.CENSORED
         if seconds > 0:
-            learn = self._leaves.add_lost if censored else self._leaves.add
-            learn(known[0], math.log(seconds), known[1])
+            if censored:
+                self._leaves.add_lost(known[0], math.log(seconds), known[1])
+            else:
+                self._leaves.add(known[0], math.log(seconds), known[1], job.outcome or Outcome.COMPLETED)
         self._window.ended(job.id, seconds, censored=censored)
