@@ -19,7 +19,9 @@ def test_the_floor_on_passed_jobs_is_where_an_honest_replay_puts_it(traces: Path
     batch = TraceFile(traces / "philly/philly_passed_jobs.csv", TraceFormat.PHILLY).read(None, NOW)
     jobs = sorted(batch.jobs, key=lambda job: job.submit)
     answers = _floors(jobs, jobs[int(0.7 * len(jobs))].submit)
-    errors = np.array([abs(math.log(law.median / jobs[place].duration_seconds)) for place, law in answers.items()])
+    errors = np.array(
+        [abs(math.log(a.distribution.median / jobs[place].duration_seconds)) for place, a in answers.items()]
+    )
     assert len(answers) == pytest.approx(24_675, abs=5)
     assert errors.mean() == pytest.approx(1.126, abs=0.003)
     assert np.mean(errors <= math.log(2)) == pytest.approx(0.596, abs=0.003)
