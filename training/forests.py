@@ -154,7 +154,7 @@ def _usual(rows: Floats, never_missing: Bools) -> dict[str, float]:
 def _overall(logs: Floats, grid: LogGrid) -> DurationDistribution:
     """How long any job ran: what is answered where nothing at all is known of a job."""
     shares = np.bincount(grid.cells_of(logs), minlength=grid.cells) / logs.size
-    last = int(np.flatnonzero(shares)[-1])
+    last = np.flatnonzero(shares)[-1:]
     survival = np.clip(1.0 - np.cumsum(shares), 0.0, 1.0)
     survival[last] = 0.0
-    return DurationDistribution(grid.log_edges, grid.survivors_spread(survival, last))
+    return DurationDistribution(grid.log_edges, grid.survivors_spread(survival[np.newaxis], last)[0])

@@ -35,7 +35,7 @@ def latest_of(runs: Iterable[Run], count: int, now: float) -> list[float]:
         if run.gone:
             known = run.log_seconds
             # A job gone without having run says nothing; NaN stays NaN.
-            shown = 0.0 if known < 0.0 else known
+            shown = max(known, 0.0)
             found.append(-1.0 - shown if run.censored else shown)
         else:
             age = now - run.start

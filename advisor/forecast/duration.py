@@ -22,7 +22,7 @@ from advisor.features.latest import LATEST
 from advisor.features.replay import Event, EventKind, events_of
 from advisor.forecast.baselines import PRIOR, MedianOfFive, ages_of
 from advisor.forecast.duration_model import DurationModel
-from advisor.forecast.live import LiveAnswer, LiveModel, Placement, place, refusal
+from advisor.forecast.live import Inquiry, LiveAnswer, LiveModel, Placement, place, refusal
 
 __all__ = ["MODEL", "DurationModel", "DurationPredictor"]
 
@@ -158,34 +158,29 @@ class DurationPredictor:
         live = self._live
         if live is None:
             return [self._stand_in(job, age, (_NO_MODEL,)) for job, age in zip(jobs, ages, strict=True)]
-        at = moment.timestamp()
-        answers = []
-        for job, placement, age in zip(jobs, self._placements(live.model, jobs, moment), ages, strict=True):
-            answer = live.answer(job, placement, at, age)
-            refused = refusal(placement, None if answer is None else answer.cdf)
-            if answer is None or refused is not None:
-                answers.append(self._stand_in(job, age, refused or ()))
-            else:
-                answers.append(self._of_model(live.model, job, answer, age, placement.reasons))
-        return answers
+        placements = self._placements(live.model, jobs, moment)
+        asked = [Inquiry(*one) for one in zip(jobs, placements, ages, strict=True)]
+        answers = live.answers(asked, moment.timestamp())
+        return [self._answer(live.model, one, answer) for one, answer in zip(asked, answers, strict=True)]
 
-    def _stand_in(self, job: Job, age: float, reasons: tuple[str, ...]) -> DurationForecast:
-        answer = self._floor.answer(job, age)
-        return replace(answer, reasons=reasons + answer.reasons)
-
-    def _of_model(
-        self, model: DurationModel, job: Job, answer: LiveAnswer, age: float, reasons: tuple[str, ...]
-    ) -> DurationForecast:
-        key, count = self._floor.evidence(job)
+    def _answer(self, model: DurationModel, asked: Inquiry, answer: LiveAnswer | None) -> DurationForecast:
+        refused = refusal(asked.placement, None if answer is None else answer.cdf)
+        if answer is None or refused is not None:
+            return self._stand_in(asked.job, asked.age_seconds, refused or ())
+        key, count = self._floor.evidence(asked.job)
         return DurationForecast(
-            distribution=DurationDistribution(model.grid.log_edges, answer.cdf).given_age(age),
+            distribution=DurationDistribution(model.grid.log_edges, answer.cdf).given_age(asked.age_seconds),
             served=MODEL,
             model_version=model.version,
             key=key,
             key_count=count,
-            reasons=reasons,
+            reasons=asked.placement.reasons,
             outcomes=answer.chances,
         )
+
+    def _stand_in(self, job: Job, age: float, reasons: tuple[str, ...]) -> DurationForecast:
+        answer = self._floor.answer(job, age)
+        return replace(answer, reasons=reasons + answer.reasons)
 
     def _placements(self, model: DurationModel, jobs: Sequence[Job], now: datetime) -> Iterator[Placement]:
         unknown = [job for job in jobs if job.id not in self._placed]

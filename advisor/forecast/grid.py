@@ -61,16 +61,19 @@ class LogGrid:
         found: Floats = low + (place - below) * (cdfs[rows, below + 1] - low)
         return found
 
-    def survivors_spread(self, survival: Floats, last: int) -> Floats:
-        """The CDF at every edge, given the ``survival`` after each cell and the ``last`` cell anything is known of.
+    def survivors_spread(self, survival: Floats, last: NDArray[np.intp]) -> Floats:
+        """CDFs at every edge, given ``survival`` (..., cells) after each cell and the ``last`` (...) one known of.
 
         What survives that cell ends evenly over the next ``tail`` of ln seconds.
         """
-        cdf = np.empty(self.log_edges.size)
-        cdf[0] = 0.0
-        cdf[1 : last + 2] = 1.0 - survival[: last + 1]
-        cdf[last + 2 :] = 1.0 - survival[last] * self._fading[: cdf.size - last - 2]
-        cdf[-1] = 1.0
+        cdf = np.zeros((*last.shape, self.log_edges.size))
+        cdf[..., 1 : self.cells + 1] = 1.0 - survival
+        ends = last[..., np.newaxis]
+        left = np.take_along_axis(survival, ends, axis=-1)
+        beyond = np.arange(self.log_edges.size) - ends - 1
+        fading = left * self._fading[np.maximum(beyond, 1) - 1]
+        np.subtract(1.0, fading, out=cdf, where=beyond > 0)
+        cdf[..., -1] = 1.0
         return cdf
 
     def with_tail(self, by_cell: Floats) -> Floats:

@@ -7,7 +7,6 @@ worth more than refitting the trees.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -78,72 +77,83 @@ class LeafHistograms:
         """It runs no more; what is known of its duration comes by :meth:`add` or :meth:`add_lost`."""
         self._running.remove(job_id)
 
-    def cdf(self, counts: LeafCounts) -> Floats:
-        """P(duration <= edge) at every edge of the grid for a job of which the leaves say ``counts``.
+    def counts(self, leaves: LeafIndices, now: float) -> LeafCounts:
+        """What the leaves of n jobs (n, trees) hold at ``now`` (Unix seconds), every tree with one vote."""
+        rows = self._first_row + leaves
+        alive = np.zeros((len(rows), len(self._members), self.grid.cells))
+        total = self._total[rows]
+        running = [self._running.in_leaves(own, now, self.grid) for own in leaves]
+        for place, (trees, _, weights) in enumerate(running):
+            if trees.size:
+                total[place] += np.bincount(trees, weights=weights, minlength=total.shape[1])
+        votes = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+        ballot = self._members * votes[:, np.newaxis, :]
+        ended = np.matmul(ballot, self._mass[rows])
+        for place, (trees, cells, weights) in enumerate(running):
+            if trees.size:
+                where = self._forest_of[trees] * self.grid.cells + cells
+                counted = np.bincount(where, weights=weights * votes[place, trees], minlength=alive[place].size)
+                alive[place] += counted.reshape(alive[place].shape)
+        if self._lost is not None:
+            alive += np.matmul(ballot, self._lost[rows])
+        return LeafCounts(rows, ballot, ended, alive)
 
-        The mean over forests of one product-limit estimate each, in which every tree has one vote.
+    def cdfs(self, counts: LeafCounts) -> Floats:
+        """P(duration <= edge) at every edge of the grid, one row per job: (n, edges).
+
+        The mean over forests of one product-limit estimate each; NaN where the leaves hold nothing at all.
         """
         _, survival = _product_limits(counts.ended, counts.alive)
-        known = counts.ended + counts.alive
-        last = known.shape[1] - 1 - (known[:, ::-1] > 0).argmax(axis=1)
-        cdfs = np.array([self.grid.survivors_spread(row, int(end)) for row, end in zip(survival, last, strict=True)])
-        mean: Floats = cdfs.sum(axis=0) / len(cdfs)
-        return mean
+        known = counts.ended + counts.alive > 0
+        last = known.shape[2] - 1 - known[:, :, ::-1].argmax(axis=2)
+        cdfs = self.grid.survivors_spread(survival, last)
+        held = known.any(axis=2)
+        cdfs[~held] = 0.0
+        number = np.add.reduce(held, axis=1)[:, np.newaxis]
+        summed = np.add.reduce(cdfs, axis=1)
+        found: Floats = np.divide(summed, number, out=np.full_like(summed, np.nan), where=number > 0)
+        return found
 
-    def chances(self, counts: LeafCounts, age_seconds: float, weight: float) -> OutcomeChances:
-        """How a job of which the leaves say ``counts`` and that has run ``age_seconds`` will end.
-
-        ``weight`` is that of a new job.
+    def chances(self, counts: LeafCounts, ages: Floats, weight: float) -> list[OutcomeChances]:
+        """How jobs of which the leaves say ``counts`` and that have run ``ages`` (seconds) will end.
 
         Cumulated incidence of each outcome beyond that age (Aalen and Johansen, 1978), so that jobs still
         running count as what they are; leaning on the rate of all jobs as if half a job more had ended at it.
+        ``weight`` is that of a new job.
         """
         every = sum(self._overall.values())
         # One of each kind, so that what has never been seen is rare and not impossible.
-        rates = np.array([(self._overall[cause] + weight) / (every + 3.0 * weight) for cause in CAUSES])
-        first = self.grid.cell_of(math.log(age_seconds)) if age_seconds > 1.0 else 0
-        incidence, held = self._incidence(counts, first)
-        rates = (held * incidence + _HALF_A_JOB * weight * rates) / (held + _HALF_A_JOB * weight)
-        failed, cancelled = (float(rate) for rate in rates)
-        return OutcomeChances(completed=max(1.0 - failed - cancelled, 0.0), failed=failed, cancelled=cancelled)
+        usual = np.array([(self._overall[cause] + weight) / (every + 3.0 * weight) for cause in CAUSES])
+        incidence, held = self._incidence(counts, self.grid.cells_of(np.log(np.maximum(ages, 1.0))))
+        lean = _HALF_A_JOB * weight
+        rates = (held * incidence + lean * usual) / (held + lean)
+        return [
+            OutcomeChances(completed=max(1.0 - failed - cancelled, 0.0), failed=failed, cancelled=cancelled)
+            for failed, cancelled in rates.tolist()
+        ]
 
-    def _incidence(self, counts: LeafCounts, first: int) -> tuple[Floats, float]:
-        """Shares of the ends from cell ``first`` on that had each cause, and the weight they rest on."""
+    def _incidence(self, counts: LeafCounts, first: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Shares of the ends from cell ``first`` on that had each cause (n, causes), and the weight they rest on."""
         died, survival = _product_limits(counts.ended, counts.alive)
-        before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
-        ends = before * died
-        per_end = np.divide(ends, counts.ended, out=np.zeros_like(ends), where=counts.ended > 0)[:, first:]
-        whole = ends[:, first:].sum()
-        held = float(self._mass[counts.rows, first:].sum()) / len(counts.rows)
-        if not whole > 0 or self._by_cause is None:
-            return np.zeros(len(CAUSES)), held
-        by_cause = [counts.ballot @ self._by_cause[cause, counts.rows, first:] for cause in range(len(CAUSES))]
-        return np.array([float((per_end * ended).sum() / whole) for ended in by_cause]), held
-
-    def counts(self, leaves: LeafIndices, now: float) -> LeafCounts | None:
-        """What ``leaves`` hold at ``now`` (Unix seconds), every tree with one vote; None where they hold nothing."""
-        rows = self._first_row + leaves
-        who, trees, cells, weights = self._running.in_leaves(leaves, now, self.grid)
-        total = self._total[rows]
-        if who.size:
-            total = total + np.bincount(trees, weights=weights, minlength=total.size)
-        votes = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-        ballot = self._members * votes
-        known = ballot.any(axis=1)
-        if not known.any():
-            return None
-        ended = ballot @ self._mass[rows]
-        alive = np.zeros_like(ended)
-        if who.size:
-            place = self._forest_of[trees] * self.grid.cells + cells
-            alive += np.bincount(place, weights=weights * votes[trees], minlength=alive.size).reshape(alive.shape)
-        if self._lost is not None:
-            alive += ballot @ self._lost[rows]
-        return LeafCounts(rows, ballot[known], ended[known], alive[known])
+        later = (np.arange(self.grid.cells) >= first[:, np.newaxis])[:, np.newaxis, :]
+        ends = later * died
+        ends[:, :, 1:] *= survival[:, :, :-1]
+        held = np.add.reduce(later * self._mass[counts.rows], axis=(1, 2))[:, np.newaxis] / counts.rows.shape[1]
+        shares = np.zeros((len(first), len(CAUSES)))
+        if self._by_cause is not None:
+            per_end = np.divide(ends, counts.ended, out=np.zeros_like(ends), where=counts.ended > 0)
+            whole = np.add.reduce(ends, axis=(1, 2))
+            for place, of_cause in enumerate(self._by_cause):
+                caused = np.add.reduce(per_end * np.matmul(counts.ballot, of_cause[counts.rows]), axis=(1, 2))
+                np.divide(caused, whole, out=shares[:, place], where=whole > 0)
+        return shares, held
 
 
 class LeafCounts(NamedTuple):
-    """Per forest and cell: what ``ended`` there, and what was ``alive`` there at last; each tree's row and vote."""
+    """What the leaves of n jobs hold: what ``ended`` and what was ``alive`` at last, both (n, forests, cells).
+
+    ``rows`` are the leaves themselves (n, trees), ``ballot`` what each of them counts (n, forests, trees).
+    """
 
     rows: NDArray[np.intp]
     ballot: Floats
@@ -152,16 +162,16 @@ class LeafCounts(NamedTuple):
 
 
 def _product_limits(ended: Floats, alive: Floats) -> tuple[Floats, Floats]:
-    """Kaplan and Meier on the grid, one row a forest: the share of those at risk in a cell that ended, and survival.
+    """Kaplan and Meier over the last axis: the share of those at risk in a cell that ended, and survival.
 
     Jobs censored within a cell count half there, as in a life table.
     """
     known = ended + alive
     # Cumulated from the far end, so that what is at risk never falls below what ends.
-    at_risk = np.add.accumulate(known[:, ::-1], axis=1)[:, ::-1] - 0.5 * alive
+    at_risk = np.add.accumulate(known[..., ::-1], axis=-1)[..., ::-1] - 0.5 * alive
     # Not "above zero": a number that is none must be seen to be none in the answer.
     died = np.divide(ended, at_risk, out=np.zeros_like(ended), where=~(at_risk <= 0))
-    survival: Floats = np.multiply.accumulate(np.maximum(1.0 - died, 0.0), axis=1)
+    survival: Floats = np.multiply.accumulate(np.maximum(1.0 - died, 0.0), axis=-1)
     return died, survival
 
 
@@ -205,10 +215,10 @@ class _RunningJobs:
 
     def in_leaves(
         self, leaves: LeafIndices, now: float, grid: LogGrid
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], Floats]:
-        """Who shares which tree's leaf with ``leaves``: rows, trees, cells of their ages, weights."""
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+        """Who shares a leaf with one job's ``leaves``: the trees, the cells of their ages, their weights."""
         count = len(self._ids)
         # Faster on one axis than on two.
         who, trees = np.divmod(np.flatnonzero(self._leaves[:count] == leaves), self._trees)
         ages = np.log(np.maximum(now - self._start[who], 1.0))
-        return who, trees, grid.cells_of(ages), self._weight[who]
+        return trees, grid.cells_of(ages), self._weight[who]

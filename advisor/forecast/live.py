@@ -7,6 +7,7 @@ latest submissions of the same keys, and the baseline. The mixture is calibrated
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,16 +21,19 @@ from advisor.forecast.baselines import NO_HISTORY, MedianOfFive
 from advisor.forecast.blend import Weights
 from advisor.forecast.calibration import Bend
 from advisor.forecast.duration_model import DurationModel
-from advisor.forecast.leaves import LeafCounts, LeafHistograms
+from advisor.forecast.leaves import LeafHistograms
 from advisor.forecast.questions import Question, QuestionWindow
 
-__all__ = ["LiveModel", "Placement", "place", "refusal", "run_seconds"]
+__all__ = ["Inquiry", "LiveAnswer", "LiveModel", "Placement", "place", "refusal", "run_seconds"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 LeafIndices = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 
+
+_AT_A_TIME = 250
+"""Jobs answered together: the leaves of so many stay within some megabytes."""
 
 _FLOOR = 2
 """Place of the baseline among the parts; before it come forest and hazard."""
@@ -45,6 +49,19 @@ class Placement(NamedTuple):
     leaves: LeafIndices | None
     hazard: Singles | None
     reasons: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether both opinions of the model can be had."""
+        return self.leaves is not None and self.hazard is not None
+
+
+class Inquiry(NamedTuple):
+    """A job asked about, where it falls, and the seconds it has run."""
+
+    job: Job
+    placement: Placement
+    age_seconds: float
 
 
 def place(model: DurationModel, rows: Floats, latest: Singles, hazards: Bools | None = None) -> list[Placement]:
@@ -84,6 +101,10 @@ class LiveAnswer(NamedTuple):
     chances: OutcomeChances
 
 
+def _parts(forest: Floats, placement: Placement, floor: Floats) -> Floats:
+    return np.array([forest, placement.hazard, floor])
+
+
 def _mixed(weights: Floats, parts: Floats) -> Floats:
     mixed: Floats = weights @ parts
     mixed[0], mixed[-1] = 0.0, 1.0
@@ -119,22 +140,29 @@ class LiveModel:
         """What forest, hazard and baseline weigh in an answer to ``job``."""
         return self._weights.of(self._depth(job))
 
-    def answer(self, job: Job, placement: Placement, now: float, age_seconds: float = 0.0) -> LiveAnswer | None:
-        """How long ``job`` will run from its start, asked at ``now``, and how it will end having run ``age_seconds``.
+    def answers(self, asked: Sequence[Inquiry], now: float) -> list[LiveAnswer | None]:
+        """How long jobs will run from their start, asked at ``now``, and how they will end having run so long.
 
-        None where its leaves hold nothing.
+        None where a row cannot be read or its leaves hold nothing.
         """
-        counts = self._counts(placement, now)
-        if counts is None or placement.hazard is None:
-            return None
-        weights = self.weights_of(job)
-        # The baseline's distribution is dear to make and often weighs nothing.
-        floor = self._floor_cdf(job) if weights[_FLOOR] > 0 else np.zeros(self.model.grid.log_edges.size)
-        mixed = _mixed(weights, np.array([self._leaves.cdf(counts), placement.hazard, floor]))
-        return LiveAnswer(self._bend.of(mixed), self._leaves.chances(counts, age_seconds, self._weight(now)))
+        found: list[LiveAnswer | None] = [None] * len(asked)
+        readable = [place for place, one in enumerate(asked) if one.placement.complete]
+        for first in range(0, len(readable), _AT_A_TIME):
+            chosen = readable[first : first + _AT_A_TIME]
+            for place, answer in zip(chosen, self._answers([asked[place] for place in chosen], now), strict=True):
+                found[place] = answer
+        return found
 
-    def _counts(self, placement: Placement, now: float) -> LeafCounts | None:
-        return None if placement.leaves is None else self._leaves.counts(placement.leaves, now)
+    def _answers(self, asked: Sequence[Inquiry], now: float) -> Iterator[LiveAnswer | None]:
+        counts = self._leaves.counts(np.array([one.placement.leaves for one in asked]), now)
+        forests = self._leaves.cdfs(counts)
+        chances = self._leaves.chances(counts, np.array([one.age_seconds for one in asked]), self._weight(now))
+        for one, forest, chance in zip(asked, forests, chances, strict=True):
+            weights = self.weights_of(one.job)
+            # The baseline's distribution is dear to make and often weighs nothing.
+            floor = self._floor_cdf(one.job) if weights[_FLOOR] > 0 else np.zeros_like(forest)
+            mixed = None if np.isnan(forest[-1]) else _mixed(weights, _parts(forest, one.placement, floor))
+            yield None if mixed is None else LiveAnswer(self._bend.of(mixed), chance)
 
     def _weight(self, submit: float) -> float:
         return math.exp((submit - self._fitted) / (self.model.decay_days * SECONDS_PER_DAY))
@@ -180,11 +208,13 @@ class LiveModel:
         return cdf
 
     def _asked(self, job: Job, at: float, placement: Placement) -> Floats | None:
-        counts = self._counts(placement, at)
-        if counts is None or placement.hazard is None:
+        if not placement.complete:
+            return None
+        (forest,) = self._leaves.cdfs(self._leaves.counts(np.array([placement.leaves]), at))
+        if np.isnan(forest[-1]):
             return None
         depth = self._depth(job)
-        parts = np.array([self._leaves.cdf(counts), placement.hazard, self._floor_cdf(job)])
+        parts = _parts(forest, placement, self._floor_cdf(job))
         mixed = _mixed(self._weights.of(depth), parts)
         question = Question(job.id, at, depth, mixed.astype(np.float32), parts.astype(np.float32))
         answer = self._bend.of(mixed)
