@@ -1,32 +1,29 @@
-"""Rolling calibration on synthetic answers whose error is known."""
-
-import math
+"""Calibration on outcomes whose error is known: a pure function of what came of the latest answers."""
 
 import numpy as np
 import pytest
 
-from advisor.forecast.calibration import CalibrationSettings, Question, RollingCalibration
+from advisor.forecast.calibration import Bend, CalibrationSettings
 from advisor.forecast.grid import LogGrid
+from advisor.forecast.questions import Outcomes
 
 GRID = LogGrid()
-DAY = 86400.0
-WIDE = CalibrationSettings(bound=0.5, shrink=0.0)
+EXACT = CalibrationSettings(bound=0.5, doubt=0.0)
+LEVELS = np.linspace(0.0, 1.0, 201)
 
 
 def logistic(median_seconds, scale):
     """An answer: logistic in ln seconds around a median."""
-    cdf = 1.0 / (1.0 + np.exp(-(GRID.log_edges - math.log(median_seconds)) / scale))
+    cdf = 1.0 / (1.0 + np.exp(-(GRID.log_edges - np.log(median_seconds)) / scale))
     return (cdf - cdf[0]) / (cdf[-1] - cdf[0])
 
 
-def told(settings, durations, answer, *, gap=60.0, questions=()):
-    """Every question answered the same, every job ended before the next one came."""
-    calibration = RollingCalibration(GRID, settings, questions)
-    for number, seconds in enumerate(durations):
-        calibration.asked(f"job-{number}", number * gap, answer)
-        calibration.started(f"job-{number}", number * gap)
-        calibration.ended(f"job-{number}", float(seconds), censored=False)
-    return calibration
+def came_true(answer, seconds, censored=False):
+    """Every question answered the same, and how long each job ran, or was seen to run."""
+    seconds = np.asarray(seconds, dtype=float)
+    u = GRID.at(np.tile(answer, (seconds.size, 1)), np.log(seconds))
+    lost = np.broadcast_to(np.asarray(censored), u.shape).copy()
+    return Outcomes(u, lost, np.zeros((u.size, 3, 3)), np.zeros(u.size, dtype=np.intp))
 
 
 def draws(median_seconds, scale, count, seed=1):
@@ -34,35 +31,64 @@ def draws(median_seconds, scale, count, seed=1):
 
 
 def at(cdf, seconds):
-    return float(GRID.at(cdf[np.newaxis], np.array([math.log(seconds)]))[0])
+    return float(GRID.at(cdf[np.newaxis], np.array([np.log(seconds)]))[0])
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95])
 def test_answers_that_were_too_narrow_and_too_low_are_bent_to_the_truth(level):
-    truth = 1000.0 * math.exp(0.8 * math.log(level / (1 - level)))
+    truth = 1000.0 * np.exp(0.8 * np.log(level / (1 - level)))
     said = logistic(600.0, 0.5)
-    bent = told(WIDE, draws(1000.0, 0.8, 1500), said).bent(said)
+    bent = Bend.drawn(EXACT, came_true(said, draws(1000.0, 0.8, 1500))).of(said)
     assert abs(at(said, truth) - level) > 0.03
     assert at(bent, truth) == pytest.approx(level, abs=0.03)
 
 
-def test_honest_answers_are_left_alone():
+@pytest.mark.parametrize("count", [150, 1500, 4000])
+def test_what_chance_shows_of_honest_answers_bends_nothing(count):
+    said = logistic(1000.0, 0.5)
+    for seed in range(20):
+        bend = Bend.drawn(CalibrationSettings(), came_true(said, draws(1000.0, 0.5, count, seed)))
+        assert np.array_equal(bend.of(said), said)
+
+
+def test_jobs_that_come_in_groups_of_one_fate_are_not_taken_for_so_many_witnesses():
+    """A burst of ten equal jobs says what one of them says."""
     said = logistic(1000.0, 0.8)
-    bent = told(WIDE, draws(1000.0, 0.8, 1500), said).bent(said)
-    assert np.abs(bent - said).max() < 0.04
+    added = {1.0: [], 10.0: []}
+    for seed in range(40):
+        outcomes = came_true(said, np.repeat(draws(1000.0, 0.8, 150, seed), 10))
+        for alike in added:
+            added[alike].append(np.abs(Bend.drawn(CalibrationSettings(alike=alike), outcomes).added).mean())
+    assert np.mean(added[10.0]) < 0.005
+    assert np.mean(added[10.0]) < 0.4 * np.mean(added[1.0])
+
+
+def test_only_what_exceeds_chance_is_corrected():
+    said = logistic(600.0, 0.5)
+    outcomes = came_true(said, draws(1000.0, 0.8, 1500))
+    whole = Bend.drawn(EXACT, outcomes).added
+    settings = CalibrationSettings(bound=0.5, doubt=2.0, alike=5.0)
+    chance = 2.0 * np.sqrt(LEVELS * (1.0 - LEVELS) * 5.0 / 1500)
+    found = Bend.drawn(settings, outcomes).added
+    beyond = np.abs(whole) > chance
+    assert (beyond.any(), beyond.all()) == (True, False)
+    assert found[beyond] == pytest.approx((whole - np.sign(whole) * chance)[beyond])
+    assert not found[~beyond].any()
 
 
 def test_too_few_questions_bend_nothing():
     said = logistic(600.0, 0.5)
     settings = CalibrationSettings()
-    assert np.array_equal(told(settings, draws(1e4, 0.8, settings.least - 1), said).bent(said), said)
-    assert not np.array_equal(told(settings, draws(1e4, 0.8, settings.least + 50), said).bent(said), said)
+    few, enough = (came_true(said, draws(1e4, 0.3, count)) for count in (settings.least - 1, settings.least))
+    assert Bend.drawn(settings, few).of(said) is said
+    assert not np.array_equal(Bend.drawn(settings, enough).of(said), said)
+    assert Bend().of(said) is said
 
 
 @pytest.mark.parametrize("truth", [1e6, 2.0])
-def test_no_bend_is_larger_than_its_bound_and_answers_stay_distributions(truth):
+def test_gross_errors_are_corrected_up_to_the_bound_and_answers_stay_distributions(truth):
     said = logistic(600.0, 0.5)
-    bent = told(CalibrationSettings(bound=0.04, shrink=0.0), draws(truth, 0.1, 1500), said).bent(said)
+    bent = Bend.drawn(CalibrationSettings(bound=0.04), came_true(said, draws(truth, 0.1, 1500))).of(said)
     assert np.abs(bent - said).max() == pytest.approx(0.04)
     assert (np.diff(bent) >= 0).all()
     assert (bent[0], bent[-1]) == (0.0, 1.0)
@@ -71,51 +97,24 @@ def test_no_bend_is_larger_than_its_bound_and_answers_stay_distributions(truth):
 def test_long_jobs_that_still_run_are_not_forgotten():
     """Every second job runs for ever; judged by those that ended alone, the answers would look far too long."""
     said = logistic(1000.0, 0.8)
-    calibration = RollingCalibration(GRID, WIDE)
-    for number in range(1500):
-        calibration.asked(f"job-{number}", float(number), said)
-        calibration.started(f"job-{number}", float(number))
-        if number % 2:
-            calibration.ended(f"job-{number}", 500.0, censored=False)
-    bent = calibration.bent(said)
+    ages = np.arange(1.0, 1501.0)
+    ended = np.arange(1500) % 2 == 0
+    bent = Bend.drawn(EXACT, came_true(said, np.where(ended, 500.0, ages), ~ended)).of(said)
     # Of 1,250 known to have reached 500 s, 750 ended there.
     assert at(bent, 510.0) == pytest.approx(0.6, abs=0.05)
     assert at(bent, 800.0) < 0.75
 
 
-def test_a_job_that_waits_and_one_that_never_ran_say_nothing():
+def test_where_no_job_has_ended_nothing_is_bent():
     said = logistic(1000.0, 0.8)
-    calibration = RollingCalibration(GRID, WIDE)
-    for number in range(1500):
-        calibration.asked(f"job-{number}", float(number), said)
-        if number % 2:
-            calibration.ended(f"job-{number}", math.nan, censored=False)
-    assert np.array_equal(calibration.bent(said), said)
+    bend = Bend.drawn(EXACT, came_true(said, np.arange(1.0, 1501.0), censored=True))
+    assert bend.of(said) == pytest.approx(said, abs=1e-12)
 
 
-def test_the_window_forgets_by_number_and_by_age():
-    said = logistic(1000.0, 0.8)
-    by_number = told(CalibrationSettings(window=200), draws(1000.0, 0.8, 500), said)
-    assert [q.job_id for q in by_number.questions] == [f"job-{n}" for n in range(300, 500)]
-    by_age = told(CalibrationSettings(days=1.0), draws(1000.0, 0.8, 500), said, gap=DAY / 100)
-    assert len(by_age.questions) == 101
-
-
-def test_a_window_handed_on_continues_as_if_it_had_never_been_handed_on():
+def test_the_order_of_questions_bends_nothing():
     said = logistic(600.0, 0.5)
-    durations = draws(1000.0, 0.8, 600)
-    whole = told(WIDE, durations, said)
-    handed = RollingCalibration(GRID, WIDE, told(WIDE, durations[:400], said).questions)
-    for number in range(400, 600):
-        handed.asked(f"job-{number}", number * 60.0, said)
-        handed.ended(f"job-{number}", float(durations[number]), censored=False)
-    assert np.array_equal(handed.bent(said), whole.bent(said))
-
-
-def test_questions_handed_on_are_copies():
-    said = logistic(600.0, 0.5)
-    question = Question("job", 0.0, said)
-    first, second = (RollingCalibration(GRID, WIDE, (question,)) for _ in range(2))
-    first.ended("job", 60.0, censored=False)
-    assert (question.cdf is said, second.questions[0].cdf is said) == (True, True)
-    assert first.questions[0].u == pytest.approx(at(said, 60.0))
+    seconds, lost = draws(1000.0, 0.8, 800), np.random.default_rng(3).random(800) < 0.3
+    order = np.random.default_rng(4).permutation(800)
+    first = Bend.drawn(EXACT, came_true(said, seconds, lost)).added
+    other = Bend.drawn(EXACT, came_true(said, seconds[order], lost[order])).added
+    assert np.array_equal(first, other)

@@ -1,6 +1,7 @@
 """The fitted model as an artefact: text and JSON, the same after a journey, refused when it is not itself."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from advisor.errors import Refused
 from advisor.features.duration import DURATION_SCHEMA
+from advisor.features.latest import LATEST
+from advisor.forecast.blend import BlendSettings
 from advisor.forecast.duration import DurationModel
 
 
@@ -24,46 +27,52 @@ def edit(folder: Path, **changes):
 
 
 def test_a_saved_model_is_text_and_comes_back_equal(model, saved):
-    assert sorted(path.name for path in saved.iterdir()) == ["forest-0.txt", "forest-1.txt", "model.json"]
+    assert sorted(path.name for path in saved.iterdir()) == ["forest-0.txt", "forest-1.txt", "hazard.txt", "model.json"]
     assert all(path.read_bytes().decode().isprintable() or "\n" in path.read_text() for path in saved.iterdir())
     loaded = DurationModel.load(saved)
     assert (loaded, loaded.version, hash(loaded)) == (model, model.version, hash(model))
     rows = np.random.default_rng(1).normal(5.0, 2.0, size=(50, len(DURATION_SCHEMA)))
     assert np.array_equal(loaded.leaves_of(rows), model.leaves_of(rows))
-    assert loaded.prior == model.prior
+    latest = np.random.default_rng(2).normal(3.0, 3.0, size=(50, LATEST)).astype(np.float32)
+    assert np.array_equal(loaded.hazard.cdfs(rows, latest), model.hazard.cdfs(rows, latest))
+    assert (loaded.prior, loaded.blend, loaded.calibration) == (model.prior, model.blend, model.calibration)
     assert [q.job_id for q in loaded.questions] == [q.job_id for q in model.questions]
 
 
 def test_another_model_has_another_version(model):
     assert replace(model, decay_days=8.0).version != model.version
     assert replace(model, questions=model.questions[1:]).version != model.version
+    hazard = replace(model.hazard, text=model.hazard.text + " ")
+    assert replace(model, hazard=hazard).version != model.version
+    assert replace(model, blend=BlendSettings(prior=(0.5, 0.5, 0.0))).version != model.version
     assert replace(model) == model
 
 
-def test_a_tampered_forest_is_refused_by_name(saved):
-    forest = saved / "forest-1.txt"
-    forest.write_text(forest.read_text() + " ")
-    with pytest.raises(Refused, match=r"forest-1\.txt"):
+@pytest.mark.parametrize("name", ["forest-1.txt", "hazard.txt"])
+def test_a_tampered_file_is_refused_by_name(saved, name):
+    (saved / name).write_text((saved / name).read_text() + " ")
+    with pytest.raises(Refused, match=re.escape(name)):
         DurationModel.load(saved)
 
 
-@pytest.mark.parametrize("missing", ["model.json", "forest-0.txt"])
+@pytest.mark.parametrize("missing", ["model.json", "forest-0.txt", "hazard.txt"])
 def test_an_incomplete_folder_is_refused(saved, missing):
     (saved / missing).unlink()
     with pytest.raises(Refused, match="model folder"):
         DurationModel.load(saved)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"format": 1, "forests": 3}', "\x00"])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 2, "forests": 3}', "\x00"])
 def test_a_damaged_document_is_refused(saved, text):
     (saved / "model.json").write_text(text)
     with pytest.raises(Refused, match="model folder"):
         DurationModel.load(saved)
 
 
-def test_a_later_format_is_refused(saved):
-    edit(saved, format=2)
-    with pytest.raises(Refused, match="model format: 2"):
+@pytest.mark.parametrize("format", [1, 3])
+def test_another_format_is_refused(saved, format):
+    edit(saved, format=format)
+    with pytest.raises(Refused, match=f"model format: {format}"):
         DurationModel.load(saved)
 
 
