@@ -104,7 +104,8 @@ class LeafHistograms:
         The mean over forests of one product-limit estimate each; NaN where the leaves hold nothing at all.
         """
         _, survival = _product_limits(counts.ended, counts.alive)
-        known = counts.ended + counts.alive > 0
+        # Not "above zero": a number that is none must be seen to be none in the answer.
+        known = ~(counts.ended + counts.alive <= 0)
         last = known.shape[2] - 1 - known[:, :, ::-1].argmax(axis=2)
         cdfs = self.grid.survivors_spread(survival, last)
         held = known.any(axis=2)
@@ -127,6 +128,8 @@ class LeafHistograms:
         incidence, held = self._incidence(counts, self.grid.cells_of(np.log(np.maximum(ages, 1.0))))
         lean = _HALF_A_JOB * weight
         rates = (held * incidence + lean * usual) / (held + lean)
+        # Where a number is none the durations say so, and are answered without these.
+        rates = np.where(np.isfinite(rates), rates, 0.0)
         return [
             OutcomeChances(completed=max(1.0 - failed - cancelled, 0.0), failed=failed, cancelled=cancelled)
             for failed, cancelled in rates.tolist()
