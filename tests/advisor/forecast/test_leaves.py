@@ -19,6 +19,11 @@ def histograms():
     return LeafHistograms((1, 1), 8, GRID)
 
 
+def cdf(leaves, where, now):
+    (found,) = leaves.cdfs(leaves.counts(where[np.newaxis], now))
+    return found
+
+
 def median(found):
     return DurationDistribution(GRID.log_edges, found).median
 
@@ -26,16 +31,16 @@ def median(found):
 def test_empty_leaves_answer_nothing():
     leaves = histograms()
     leaves.add(ELSEWHERE, math.log(60.0), 1.0)
-    assert leaves.cdf(HERE, NOW) is None
+    assert np.isnan(cdf(leaves, HERE, NOW)).all()
 
 
 def test_an_end_is_known_in_the_next_answer_and_only_where_it_fell():
     leaves = histograms()
     leaves.add(ELSEWHERE, math.log(9999.0), 1.0)
     leaves.add(HERE, math.log(60.0), 1.0)
-    assert median(leaves.cdf(HERE, NOW)) == pytest.approx(60.0, rel=0.07)
+    assert median(cdf(leaves, HERE, NOW)) == pytest.approx(60.0, rel=0.07)
     leaves.add(HERE, math.log(3600.0), 9.0)
-    assert median(leaves.cdf(HERE, NOW)) == pytest.approx(3600.0, rel=0.07)
+    assert median(cdf(leaves, HERE, NOW)) == pytest.approx(3600.0, rel=0.07)
 
 
 def test_running_jobs_hold_the_answer_up_as_they_age_and_let_it_go_when_they_stop():
@@ -43,19 +48,19 @@ def test_running_jobs_hold_the_answer_up_as_they_age_and_let_it_go_when_they_sto
     leaves.add(HERE, math.log(60.0), 1.0)
     for number in range(3):
         leaves.started(f"run-{number}", HERE, NOW, 1.0)
-    young, old = leaves.cdf(HERE, NOW + 1.0), leaves.cdf(HERE, NOW + 7200.0)
+    young, old = cdf(leaves, HERE, NOW + 1.0), cdf(leaves, HERE, NOW + 7200.0)
     assert median(young) < 70.0
     assert median(old) > 7200.0
     for number in range(3):
         leaves.stopped(f"run-{number}")
-    assert median(leaves.cdf(HERE, NOW + 7200.0)) < 70.0
+    assert median(cdf(leaves, HERE, NOW + 7200.0)) < 70.0
 
 
 def test_a_job_lost_sight_of_lasted_at_least_as_long():
     leaves = histograms()
     leaves.add(HERE, math.log(60.0), 1.0)
     leaves.add_lost(HERE, math.log(5000.0), 1.0)
-    found = DurationDistribution(GRID.log_edges, leaves.cdf(HERE, NOW))
+    found = DurationDistribution(GRID.log_edges, cdf(leaves, HERE, NOW))
     assert found.probability_by(1000.0) == pytest.approx(0.5)
     assert 5000.0 < found.quantile(0.9) < 5000.0 * math.e * 1.2
 
@@ -78,7 +83,7 @@ def test_starting_or_stopping_twice_counts_once_and_rows_survive_any_order_of_st
             del running[gone]
     for name, age in running.items():
         fresh.started(name, HERE, NOW - age, 1.0)
-    assert leaves.cdf(HERE, NOW) == pytest.approx(fresh.cdf(HERE, NOW))
+    assert cdf(leaves, HERE, NOW) == pytest.approx(cdf(fresh, HERE, NOW))
 
 
 def test_only_the_ratio_of_weights_matters():
@@ -86,4 +91,29 @@ def test_only_the_ratio_of_weights_matters():
     for seconds, weight in ((60.0, 1.0), (600.0, 2.0), (6000.0, 0.5)):
         light.add(HERE, math.log(seconds), weight * 1e-12)
         heavy.add(HERE, math.log(seconds), weight * 1e12)
-    assert light.cdf(HERE, NOW) == pytest.approx(heavy.cdf(HERE, NOW))
+    assert cdf(light, HERE, NOW) == pytest.approx(cdf(heavy, HERE, NOW))
+
+
+def test_jobs_asked_together_are_answered_as_alone():
+    rng = np.random.default_rng(6)
+    leaves = LeafHistograms((4, 3), 8, GRID)
+    for number in range(200):
+        where = rng.integers(0, 8, size=7).astype(np.int32)
+        if number % 3:
+            leaves.add(where, float(rng.normal(6.0, 2.0)), float(rng.random()))
+        else:
+            leaves.started(str(number), where, NOW - float(rng.exponential(3000.0)), 1.0)
+    asked = rng.integers(0, 8, size=(40, 7)).astype(np.int32)
+    together = leaves.cdfs(leaves.counts(asked, NOW))
+    assert all(np.array_equal(cdf(leaves, one, NOW), found) for one, found in zip(asked, together, strict=True))
+
+
+def test_leaves_whose_numbers_are_none_are_not_taken_for_empty_ones():
+    leaves = histograms()
+    leaves.add(HERE, math.log(60.0), 1.0)
+    leaves._mass[:] = np.nan
+    counts = leaves.counts(HERE[np.newaxis], NOW)
+    (found,) = leaves.cdfs(counts)
+    assert np.isnan(found).any()
+    assert not np.isnan(found[-1])
+    assert leaves.chances(counts, np.array([0.0]), 1.0)
