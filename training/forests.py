@@ -143,11 +143,11 @@ def _two_forests(rows: Floats, target: Floats, weights: Floats, settings: Durati
 
 
 def _usual(rows: Floats, never_missing: Bools) -> dict[str, float]:
-    """Medians of what a request may leave out, where no job of the fit left it out."""
+    """Medians of what may be unknown of a job with a history, where it was known of every job of the fit."""
     return {
         feature.name: float(np.median(rows[:, column]))
         for column, feature in enumerate(DURATION_SCHEMA.features)
-        if feature.known_when is KnownWhen.REQUEST and never_missing[column]
+        if feature.known_when is not KnownWhen.HISTORY and never_missing[column]
     }
 
 

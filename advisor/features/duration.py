@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from advisor.domain.jobs import Job, Outcome
 from advisor.features.key_history import HOUR, KEY_FEATURES, TEN_MINUTES, KeyHistory, Run
-from advisor.features.keys import LEVELS, JobKeys, keys_of
+from advisor.features.keys import JobKeys, keys_of
 from advisor.features.latest import LATEST_OF_ALL, LATEST_OF_KEY, latest_of
 from advisor.features.recent import RecentTimes, RecentValues, median_of, quantile_of
 from advisor.features.table import Feature, FeatureSchema, KnownWhen
@@ -35,13 +34,22 @@ def _of_key(prefix: str, whose: str) -> list[Feature]:
     return [replace(f, name=f"{prefix}_{f.name}", meaning=f"{whose}: {f.meaning}") for f in KEY_FEATURES]
 
 
+def _of_group(prefix: str, whose: str) -> list[Feature]:
+    return [
+        Feature(f"{prefix}_median_20", f"{whose}: median of the last 20 that ended", "ln s", KnownWhen.OTHERS),
+        Feature(f"{prefix}_q90_20", f"{whose}: 90 % quantile of the last 20 that ended", "ln s", KnownWhen.OTHERS),
+    ]
+
+
 DURATION_SCHEMA = FeatureSchema(
     (
         *_of_key("og", "jobs of the same owner and GPU count"),
         *_of_key("o", "jobs of the same owner"),
+        *_of_key("ogn", "jobs of the same owner, GPU count and name"),
         Feature("og_last_outcome", "how the latest of the same owner and GPU count ended", "0 done, 1 failed, 2 cut"),
-        Feature("gpus_median_20", "jobs of the same GPU count: median of the last 20 that ended", "ln s"),
-        Feature("gpus_q90_20", "jobs of the same GPU count: 90 % quantile of the last 20 that ended", "ln s"),
+        *_of_group("namespace", "jobs of the same namespace"),
+        *_of_group("kind", "jobs of the same GPU kind"),
+        *_of_group("gpus", "jobs of the same GPU count"),
         Feature("all_median_5", "all jobs: median of the last five that ended", "ln s"),
         Feature("all_median_20", "all jobs: median of the last 20 that ended", "ln s"),
         Feature("all_median_100", "all jobs: median of the last 100 that ended", "ln s"),
@@ -52,11 +60,15 @@ DURATION_SCHEMA = FeatureSchema(
         Feature("gpus", "GPUs asked for", "GPUs", KnownWhen.REQUEST),
         Feature("nodes", "nodes asked for", "nodes", KnownWhen.REQUEST),
         Feature("cpus", "CPUs asked for", "CPUs", KnownWhen.REQUEST),
+        Feature("priority", "priority asked for", "as given", KnownWhen.REQUEST),
+        Feature("time_limit", "time limit asked for", "ln s", KnownWhen.REQUEST),
     )
 )
 """The columns of every row, in order. Unknown is NaN."""
 
 _UNSEEN = KeyHistory()
+_NAMELESS = [math.nan] * len(KEY_FEATURES)
+_GROUP_WINDOW = 20
 
 
 class DurationFeatures:
@@ -70,11 +82,9 @@ class DurationFeatures:
 
     def __init__(self) -> None:
         self._keys: dict[tuple[object, ...], KeyHistory] = {}
-        self._gpus: dict[float, RecentValues] = {}
+        self._groups: dict[tuple[object, ...], RecentValues] = {}
         self._all = RecentValues(100)
         self._latest: deque[Run] = deque(maxlen=LATEST_OF_ALL)
-        self._all_count = 0
-        self._gpus_count: dict[float, int] = {}
         self._all_ends = RecentTimes(HOUR)
         self._all_submits = RecentTimes(TEN_MINUTES)
         self._all_values: list[float] | None = None
@@ -121,33 +131,35 @@ class DurationFeatures:
         for history in self._histories(job):
             history.ended(run, moment, job.outcome)
         if not run.censored:
-            self._count_end(job.gpus, run.log_seconds, moment)
+            self._count_end(job, run.log_seconds, moment)
 
     def is_open(self, job_id: str) -> bool:
         """Whether a job of that id was submitted and is not gone."""
         return job_id in self._open
 
-    def _count_end(self, gpus: float, log_seconds: float, moment: float) -> None:
+    def _count_end(self, job: Job, log_seconds: float, moment: float) -> None:
         self._all_ends.add(moment)
         if math.isnan(log_seconds):
             return
         self._all.add(log_seconds)
-        self._all_count += 1
         self._all_values = None
-        if gpus not in self._gpus:
-            self._gpus[gpus] = RecentValues(20)
-        self._gpus[gpus].add(log_seconds)
-        self._gpus_count[gpus] = self._gpus_count.get(gpus, 0) + 1
+        for group in _groups_of(job, keys_of(job)):
+            if group is not None:
+                if group not in self._groups:
+                    self._groups[group] = RecentValues(_GROUP_WINDOW)
+                self._groups[group].add(log_seconds)
 
-    def _histories(self, job: Job) -> tuple[KeyHistory, KeyHistory]:
+    def _histories(self, job: Job) -> list[KeyHistory]:
         keys = keys_of(job)
-        pair = []
-        for key in (keys.owner_gpus, keys.owner):
+        found = []
+        for key in (keys.owner_gpus, keys.owner, keys.owner_gpus_name):
+            if key is None:
+                continue
             history = self._keys.get(key)
             if history is None:
                 history = self._keys[key] = KeyHistory()
-            pair.append(history)
-        return pair[0], pair[1]
+            found.append(history)
+        return found
 
     def row(self, job: Job, now: datetime) -> Floats:
         """The features of ``job`` as if submitted at ``now``, one number per column of the schema.
@@ -161,14 +173,19 @@ class DurationFeatures:
         outcome = same.last_outcome
         values = same.values(moment)
         values += owner.values(moment)
+        named = keys.owner_gpus_name
+        values += _NAMELESS if named is None else self._keys.get(named, _UNSEEN).values(moment)
         values.append(math.nan if outcome is None else _OUTCOME_CODES[outcome])
-        values += self._of_gpus(job.gpus)
+        for group in _groups_of(job, keys):
+            values += self._of_group(group)
         values += self._of_all(moment)
         values += (
             now.hour + now.minute / 60.0 if job.calendar_known else math.nan,
             job.gpus,
             math.nan if job.nodes is None else job.nodes,
             math.nan if job.cpus is None else job.cpus,
+            math.nan if job.priority is None else job.priority,
+            math.log(job.time_limit_seconds) if job.time_limit_seconds else math.nan,
         )
         return np.array(values, dtype=np.float64)
 
@@ -178,8 +195,11 @@ class DurationFeatures:
         keys = keys_of(job)
         same = self._keys.get(keys.owner_gpus, _UNSEEN)
         owner = self._keys.get(keys.owner, _UNSEEN)
+        named = keys.owner_gpus_name
+        called = _UNSEEN if named is None else self._keys.get(named, _UNSEEN)
         return np.array(
             [
+                *latest_of(called.recent, LATEST_OF_KEY, moment),
                 *latest_of(same.recent, LATEST_OF_KEY, moment),
                 *latest_of(owner.recent, LATEST_OF_KEY, moment),
                 *latest_of(self._latest, LATEST_OF_ALL, moment),
@@ -187,8 +207,8 @@ class DurationFeatures:
             dtype=np.float32,
         )
 
-    def _of_gpus(self, gpus: float) -> Sequence[float]:
-        recent = self._gpus.get(gpus)
+    def _of_group(self, group: tuple[object, ...] | None) -> tuple[float, float]:
+        recent = None if group is None else self._groups.get(group)
         if recent is None:
             return (math.nan, math.nan)
         return (median_of(recent.ordered), quantile_of(recent.ordered, 0.9))
@@ -205,23 +225,7 @@ class DurationFeatures:
         in_ten_minutes = self._all_submits.since(now - TEN_MINUTES)
         return [*self._all_values, math.log1p(in_hour), math.log1p(in_ten_minutes)]
 
-    def history(self, job: Job) -> tuple[str, int]:
-        """The most specific level (of :data:`LEVELS`) at which a job has ended, and how many have.
 
-        Where none has ended at all the level is ``all`` and the count 0.
-        """
-        keys = keys_of(job)
-        counts = self.counts(keys)
-        for level, count in zip(LEVELS, counts, strict=True):
-            if count:
-                return level, count
-        return LEVELS[-1], 0
-
-    def counts(self, keys: JobKeys) -> tuple[int, int, int, int]:
-        """How many durations are known at each of :data:`LEVELS`."""
-        return (
-            self._keys.get(keys.owner_gpus, _UNSEEN).count,
-            self._keys.get(keys.owner, _UNSEEN).count,
-            self._gpus_count.get(keys.gpus[1], 0),
-            self._all_count,
-        )
+def _groups_of(job: Job, keys: JobKeys) -> tuple[tuple[object, ...] | None, ...]:
+    """Namespace, GPU kind and GPU count, as far as the job has them: coarse keys of which only levels are known."""
+    return keys.namespace, None if job.gpu_kind is None else ("kind", job.gpu_kind), keys.gpus

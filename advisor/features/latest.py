@@ -1,6 +1,7 @@
 """The latest submissions around a job, each at its duration or at its present age: what hazards are counted from.
 
-One row per question, newest first: 20 of the same owner and GPU count, 20 of the same owner, 100 of all.
+One row per question, newest first: 20 of the same owner, GPU count and name, 20 of the same owner and GPU count,
+20 of the same owner, 100 of all.
 A submission is one number: ln seconds x (at least 0) where it has ended, -1 - x where it was still running
 or lost sight of at that age, NaN where it has not begun or there is none.
 """
@@ -23,8 +24,8 @@ Bools = NDArray[np.bool_]
 
 LATEST_OF_KEY = 20
 LATEST_OF_ALL = 100
-LATEST = 2 * LATEST_OF_KEY + LATEST_OF_ALL
-"""How many numbers a row has: owner and GPU count, owner, all."""
+LATEST = 3 * LATEST_OF_KEY + LATEST_OF_ALL
+"""How many numbers a row has: name, owner and GPU count, owner, all."""
 
 
 def latest_of(runs: Iterable[Run], count: int, now: float) -> list[float]:

@@ -15,12 +15,14 @@ __all__ = ["Feature", "FeatureSchema", "KnownWhen"]
 class KnownWhen(StrEnum):
     """Since when a feature is known at the moment of asking, which decides what a gap in it means.
 
-    ``REQUEST`` comes with the request itself (a gap: the asker did not say); ``HISTORY`` from what
-    had happened before (a gap: there is no history yet).
+    ``REQUEST`` comes with the request itself (a gap: the asker did not say); ``HISTORY`` from what its owner
+    had done before (a gap: there is no history yet); ``OTHERS`` from what had become of other people's jobs like
+    it (a gap: it is the first of its kind).
     """
 
     REQUEST = "with the request"
     HISTORY = "from what happened before"
+    OTHERS = "from what happened to others before"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 The median of the last five durations of the same owner and GPU count is a hard floor on GPU clusters:
 people submit the same work again and again. Where that key has no history its parents answer in turn
-(owner, GPU count, all jobs), and where nothing has ended at all a stated prior does.
+(owner, namespace, GPU count, all jobs), and where nothing has ended at all a stated prior does.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ Floats = NDArray[np.float64]
 
 MEDIAN_OF_5 = "median_of_5"
 NO_HISTORY = "no_history"
+
+# The floor is defined on owner and GPU count; the name of the work is what models may know beyond it.
+_FLOOR_LEVELS = LEVELS[1:]
 
 _PRIOR_MEDIAN_SECONDS = 1200.0
 _PRIOR_SPREAD = 2.0
@@ -123,7 +126,7 @@ class MedianOfFive:
         self._prior = prior
         self._last_five: dict[tuple[object, ...], deque[float]] = {}
         self._counts: dict[tuple[object, ...], int] = {}
-        self._levels = {level: _Level(RecentValues(self._WINDOW)) for level in LEVELS}
+        self._levels = {level: _Level(RecentValues(self._WINDOW)) for level in _FLOOR_LEVELS}
         self._open: dict[str, tuple[str, float] | None] = {}
 
     def submitted(self, job: Job) -> None:
@@ -149,6 +152,8 @@ class MedianOfFive:
             level.residuals.add(math.log(seconds / answered[1]))
             level.quantiles = None
         for key in keys_of(job):
+            if key is None:
+                continue
             if key not in self._last_five:
                 self._last_five[key] = deque(maxlen=5)
             self._last_five[key].append(seconds)
@@ -166,8 +171,8 @@ class MedianOfFive:
         return [self.answer(job, age) for job, age in zip(jobs, ages_of(jobs, elapsed), strict=True)]
 
     def level_of(self, keys: JobKeys) -> str | None:
-        """The most specific level at which a job of these keys has ended, None where there is none."""
-        return next((level for level, key in zip(LEVELS, keys, strict=True) if key in self._last_five), None)
+        """The level that answers: the most specific at which a job like this has ended, None where there is none."""
+        return next((level for level in _FLOOR_LEVELS if getattr(keys, level) in self._last_five), None)
 
     def _median(self, keys: JobKeys, level: str) -> float:
         return median_of(sorted(self._last_five[getattr(keys, level)]))
@@ -175,8 +180,10 @@ class MedianOfFive:
     def evidence(self, job: Job) -> tuple[str, int]:
         """The most specific key at which a job like this has ended, as people read it, and how many have."""
         keys = keys_of(job)
-        level = self.level_of(keys)
-        return (keys.shown("all"), 0) if level is None else (keys.shown(level), self._counts[getattr(keys, level)])
+        for level, key in zip(LEVELS, keys, strict=True):
+            if key in self._last_five:
+                return keys.shown(level), self._counts[key]
+        return keys.shown("all"), 0
 
     def ends(self, job: Job) -> tuple[int, int]:
         """How many jobs of the same owner and GPU count have ended, and how many of the same owner."""
@@ -192,14 +199,14 @@ class MedianOfFive:
             reasons: tuple[str, ...] = (f"{NO_HISTORY}: no job has ended yet; a prior stands in",)
         else:
             law = self._around(self._median(keys, level), level)
-            shown = keys.shown(level)
-            reasons = () if level == LEVELS[0] else (f"{NO_HISTORY}: nothing more specific than {shown} has ended yet",)
-        key, count = self.evidence(job)
+            wider = f"{NO_HISTORY}: nothing more specific than {keys.shown(level)} has ended yet"
+            reasons = () if level == _FLOOR_LEVELS[0] else (wider,)
+        count = 0 if level is None else self._counts[getattr(keys, level)]
         return DurationForecast(
             distribution=law.given_age(age),
             served=MEDIAN_OF_5,
             model_version=None,
-            key=key,
+            key=keys.shown(level or "all"),
             key_count=count,
             reasons=reasons,
         )

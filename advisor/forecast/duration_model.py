@@ -46,9 +46,9 @@ class DurationModel:
     ``forests`` are LightGBM models as text, each of ``trees`` trees of at most ``leaves`` leaves; ``hazard`` is the
     second opinion they are mixed with.
     ``never_missing`` names the columns that had a value in every row of the fit: a tree reads a gap there
-    as zero, so a gap is never shown to it. Of these, what the request may leave out is filled with
-    ``usual``. ``decay_days`` is the age at which a job's weight has fallen to 1/e. ``questions`` is the
-    calibration window, asked and answered by models that had not seen those jobs.
+    as zero, so a gap is never shown to it. Of these, what the request may leave out and what only others' jobs
+    can tell is filled with ``usual``. ``decay_days`` is the age at which a job's weight has fallen to 1/e.
+    ``questions`` is the calibration window, asked and answered by models that had not seen those jobs.
 
     Raises:
         Refused: the columns are not those of this version of the program.
@@ -161,7 +161,7 @@ class DurationModel:
     def _gaps(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Floats]:
         """Per column: must a gap go to the baseline; may it be filled; with what."""
         never = np.array([name in self.never_missing for name in self.columns])
-        asked = np.array([f.known_when is KnownWhen.REQUEST for f in DURATION_SCHEMA.features])
+        asked = np.array([f.known_when is not KnownWhen.HISTORY for f in DURATION_SCHEMA.features])
         usual = np.array([self.usual.get(name, math.nan) for name in self.columns])
         return never & ~asked, never & asked, usual
 

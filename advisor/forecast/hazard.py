@@ -26,22 +26,27 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 
-_SAME = slice(0, LATEST_OF_KEY)
-_OWNER = slice(LATEST_OF_KEY, 2 * LATEST_OF_KEY)
-_ALL = slice(2 * LATEST_OF_KEY, 2 * LATEST_OF_KEY + LATEST_OF_ALL)
-_DECAYS = ((_SAME, 0.9), (_OWNER, 0.93), (_ALL, 0.99))
+_NAMED = slice(0, LATEST_OF_KEY)
+_SAME = slice(LATEST_OF_KEY, 2 * LATEST_OF_KEY)
+_OWNER = slice(2 * LATEST_OF_KEY, 3 * LATEST_OF_KEY)
+_ALL = slice(3 * LATEST_OF_KEY, 3 * LATEST_OF_KEY + LATEST_OF_ALL)
+_DECAYS = ((_NAMED, 0.9), (_SAME, 0.9), (_OWNER, 0.93), (_ALL, 0.99))
 """A submission's weight falls with every later one."""
 _WEIGHTS = np.concatenate([decay ** np.arange(part.stop - part.start) for part, decay in _DECAYS])
 _PART_OF = np.repeat(np.arange(len(_DECAYS)), [part.stop - part.start for part, _ in _DECAYS])
 
 _LOWEST, _HIGHEST = 0.002, 0.9
-_UNIFORM, _OWNER_ATOM = 2.0, 0.5
+_UNIFORM = 2.0
+_ATOMS = np.concatenate([share * 0.9 ** np.arange(LATEST_OF_KEY) for share in (1.0, 1.0, 0.5)])
+"""What the latest durations of name, owner and GPU count, and owner weigh within their bins, beside an even spread."""
 
 _OFFSETS = (
     "og_last",
     "og_second_last",
     "og_median_5",
     "og_km_q50",
+    "ogn_last",
+    "ogn_km_q50",
     "og_oldest_running",
     "og_youngest_running",
     "o_last",
@@ -52,7 +57,11 @@ _OFFSET_COLUMNS = [DURATION_SCHEMA.names.index(name) for name in _OFFSETS]
 
 HAZARD_COLUMNS = (
     *DURATION_SCHEMA.names,
-    *(f"{key}_{what}" for key in ("og", "o", "all") for what in ("ended_in_bin", "at_risk", "alive_in_bin", "hazard")),
+    *(
+        f"{key}_{what}"
+        for key in ("ogn", "og", "o", "all")
+        for what in ("ended_in_bin", "at_risk", "alive_in_bin", "hazard")
+    ),
     "bin",
     "edge",
     *(f"{name}_to_edge" for name in (*_OFFSETS, "og_latest", "o_latest")),
@@ -100,7 +109,9 @@ class HazardBins:
         first = base.shape[1]
         rows[:, :, :first] = base[:, np.newaxis, :]
         for part, hazard in enumerate(hazards):
-            for column in (died[:, part], at_risk[:, part], lost[:, part], hazard):
+            # Where nothing was seen the hazard is that of the wider key, which is shown already.
+            own = np.where(at_risk[:, part, :1] > 0, hazard, np.nan)
+            for column in (died[:, part], at_risk[:, part], lost[:, part], own):
                 rows[:, :, first] = column
                 first += 1
         rows[:, :, first] = np.arange(len(self))
@@ -128,9 +139,7 @@ class HazardBins:
         survival = np.multiply.accumulate(1.0 - hazards, axis=1)
         before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
         ended, _, logs = ended_and_logs(latest[:, : _OWNER.stop])
-        weights = np.concatenate([0.9 ** np.arange(LATEST_OF_KEY)] * 2)
-        weights[_OWNER] *= _OWNER_ATOM
-        shape = self._uniform + _summed(self.grid.cells_of(logs), ended * weights, self.grid.cells)
+        shape = self._uniform + _summed(self.grid.cells_of(logs), ended * _ATOMS, self.grid.cells)
         in_bin = np.add.reduceat(shape, self.cuts[:-1], axis=1)
         mass = ((before - survival) / in_bin)[:, self.of_cell] * shape
         return self.grid.with_tail(np.add.accumulate(mass, axis=1))
@@ -145,11 +154,12 @@ def _summed(places: NDArray[np.intp], weights: Floats, size: int) -> Floats:
 
 
 def _shrunken(died: Floats, at_risk: Floats) -> list[Floats]:
-    """Hazards of owner and GPU count, owner, all: each leans on the next wider one where it has seen little."""
-    of_all = (died[:, 2] + 0.025) / (at_risk[:, 2] + 0.5)
-    of_owner = (died[:, 1] + 2.0 * of_all) / (at_risk[:, 1] + 2.0)
-    of_same = (died[:, 0] + 1.5 * of_owner) / (at_risk[:, 0] + 1.5)
-    return [of_same, of_owner, of_all]
+    """Hazards of name, owner and GPU count, owner, all: each leans on the next wider one where it has seen little."""
+    of_all = (died[:, 3] + 0.025) / (at_risk[:, 3] + 0.5)
+    of_owner = (died[:, 2] + 2.0 * of_all) / (at_risk[:, 2] + 2.0)
+    of_same = (died[:, 1] + 1.5 * of_owner) / (at_risk[:, 1] + 1.5)
+    of_named = (died[:, 0] + 1.5 * of_same) / (at_risk[:, 0] + 1.5)
+    return [of_named, of_same, of_owner, of_all]
 
 
 @dataclass(frozen=True)
