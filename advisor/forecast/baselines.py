@@ -126,6 +126,7 @@ class MedianOfFive:
         self._prior = prior
         self._last_five: dict[tuple[object, ...], deque[float]] = {}
         self._counts: dict[tuple[object, ...], int] = {}
+        self._last_end: dict[tuple[object, ...], datetime] = {}
         self._levels = {level: _Level(RecentValues(self._WINDOW)) for level in _FLOOR_LEVELS}
         self._open: dict[str, tuple[str, float] | None] = {}
 
@@ -158,6 +159,8 @@ class MedianOfFive:
                 self._last_five[key] = deque(maxlen=5)
             self._last_five[key].append(seconds)
             self._counts[key] = self._counts.get(key, 0) + 1
+            if job.gone_at is not None:
+                self._last_end[key] = job.gone_at
 
     def forecast(
         self, jobs: Sequence[Job], now: datetime, elapsed: Sequence[float] | None = None
@@ -184,6 +187,10 @@ class MedianOfFive:
             if key in self._last_five:
                 return keys.shown(level), self._counts[key]
         return keys.shown("all"), 0
+
+    def last_end(self, job: Job) -> datetime | None:
+        """When the latest job of the key of :meth:`evidence` ended, None where none has."""
+        return next((self._last_end[key] for key in keys_of(job) if key in self._last_end), None)
 
     def ends(self, job: Job) -> tuple[int, int]:
         """How many jobs of the same owner and GPU count have ended, and how many of the same owner."""

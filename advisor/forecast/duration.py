@@ -14,14 +14,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.domain.explanations import DurationExplanation, FeatureEffect
 from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from advisor.domain.jobs import Job
 from advisor.domain.units import SECONDS_PER_DAY, utc
 from advisor.features.duration import DurationFeatures
 from advisor.features.latest import LATEST
 from advisor.features.replay import Event, EventKind, events_of
-from advisor.forecast.baselines import PRIOR, MedianOfFive, ages_of
-from advisor.forecast.duration_model import DurationModel
+from advisor.forecast.baselines import MEDIAN_OF_5, PRIOR, MedianOfFive, ages_of
+from advisor.forecast.duration_model import UNKNOWN, DurationModel
+from advisor.forecast.explain import effects_of, narrower
 from advisor.forecast.live import Inquiry, LiveAnswer, LiveModel, Placement, place, refusal
 
 __all__ = ["MODEL", "DurationModel", "DurationPredictor"]
@@ -176,6 +178,35 @@ class DurationPredictor:
             key_count=count,
             reasons=asked.placement.reasons,
             outcomes=answer.chances,
+        )
+
+    def explain(self, jobs: Sequence[Job], now: datetime) -> list[DurationExplanation]:
+        """Why the answers to ``jobs``, asked now, are what they are.
+
+        Costs far more than the answers do: the trees are asked what each feature has moved.
+        """
+        moment = utc(now, "now")
+        answers = self.forecast(jobs, moment)
+        effects: list[tuple[FeatureEffect, ...]] = [()] * len(jobs)
+        if self._live is not None and jobs:
+            effects = effects_of(self._live.model, np.array([self._features.row(job, moment) for job in jobs]))
+        return [
+            self._explanation(job, answer, moved) for job, answer, moved in zip(jobs, answers, effects, strict=True)
+        ]
+
+    def _explanation(
+        self, job: Job, answer: DurationForecast, effects: tuple[FeatureEffect, ...]
+    ) -> DurationExplanation:
+        key, count = self._floor.evidence(job)
+        modelled = self._live is not None and answer.served == MODEL
+        unsaid = [reason.split(":")[0].removeprefix(UNKNOWN) for reason in answer.reasons if reason.startswith(UNKNOWN)]
+        return DurationExplanation(
+            key=key,
+            key_count=count,
+            last_end=self._floor.last_end(job),
+            weights=self._live.shares_of(job) if self._live is not None and modelled else {MEDIAN_OF_5: 1.0},
+            effects=effects if modelled else (),
+            narrower=narrower(job, answer.distribution, key, count, unsaid),
         )
 
     def _stand_in(self, job: Job, age: float, reasons: tuple[str, ...]) -> DurationForecast:

@@ -28,12 +28,15 @@ from advisor.forecast.grid import LogGrid
 from advisor.forecast.hazard import HazardBins, HazardModel
 from advisor.forecast.questions import Question
 
-__all__ = ["DurationModel"]
+__all__ = ["UNKNOWN", "DurationModel"]
 
 Floats = NDArray[np.float64]
 LeafIndices = NDArray[np.int32]
 
 _FORMAT = 2
+UNKNOWN = "unknown_"
+"""How a reason begins that says which feature was unknown."""
+
 _DOCUMENT = "model.json"
 _HAZARD = "hazard.txt"
 _REFIT = "Fit the model again, or copy the whole folder again."
@@ -157,6 +160,15 @@ class DurationModel:
         ]
         return np.concatenate(found, axis=1).astype(np.int32)
 
+    def contributions(self, rows: Floats) -> Floats:
+        """How far each feature of every row pushed the forests' mean, in their own units: (rows, features)."""
+        found = [
+            np.asarray(booster.predict(rows, pred_contrib=True, num_threads=1)).reshape(len(rows), -1)[:, :-1]
+            for booster in self._boosters
+        ]
+        mean: Floats = np.add.reduce(found) / len(found)
+        return mean
+
     @cached_property
     def _gaps(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Floats]:
         """Per column: must a gap go to the baseline; may it be filled; with what."""
@@ -177,7 +189,7 @@ class DurationModel:
         reasons: list[tuple[str, ...]] = [()] * len(rows)
         for row in np.flatnonzero(to_fill.any(axis=1)):
             columns = np.flatnonzero(to_fill[row])
-            reasons[row] = tuple(f"unknown_{self.columns[c]}: taken as {usual[c]:g}, the usual" for c in columns)
+            reasons[row] = tuple(f"{UNKNOWN}{self.columns[c]}: taken as {usual[c]:g}, the usual" for c in columns)
         unreadable: NDArray[np.bool_] = np.asarray(lacking.any(axis=1))
         for row in np.flatnonzero(unreadable):
             name = self.columns[int(np.argmax(lacking[row]))]

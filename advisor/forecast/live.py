@@ -17,14 +17,14 @@ from advisor.domain.forecasts import OutcomeChances
 from advisor.domain.jobs import Job, Outcome
 from advisor.domain.units import SECONDS_PER_DAY
 from advisor.features.replay import Event, EventKind
-from advisor.forecast.baselines import NO_HISTORY, MedianOfFive
+from advisor.forecast.baselines import MEDIAN_OF_5, NO_HISTORY, MedianOfFive
 from advisor.forecast.blend import Weights
 from advisor.forecast.calibration import Bend
 from advisor.forecast.duration_model import DurationModel
 from advisor.forecast.leaves import LeafHistograms
 from advisor.forecast.questions import Question, QuestionWindow
 
-__all__ = ["Inquiry", "LiveAnswer", "LiveModel", "Placement", "place", "refusal", "run_seconds"]
+__all__ = ["PARTS", "Inquiry", "LiveAnswer", "LiveModel", "Placement", "place", "refusal", "run_seconds"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -35,8 +35,10 @@ Bools = NDArray[np.bool_]
 _AT_A_TIME = 250
 """Jobs answered together: the leaves of so many stay within some megabytes."""
 
-_FLOOR = 2
-"""Place of the baseline among the parts; before it come forest and hazard."""
+PARTS = ("forest", "hazard", MEDIAN_OF_5)
+"""What an answer is mixed from."""
+
+_FLOOR = PARTS.index(MEDIAN_OF_5)
 
 
 class Placement(NamedTuple):
@@ -139,6 +141,10 @@ class LiveModel:
     def weights_of(self, job: Job) -> Floats:
         """What forest, hazard and baseline weigh in an answer to ``job``."""
         return self._weights.of(self._depth(job))
+
+    def shares_of(self, job: Job) -> dict[str, float]:
+        """The same by name."""
+        return dict(zip(PARTS, self.weights_of(job).tolist(), strict=True))
 
     def answers(self, asked: Sequence[Inquiry], now: float) -> list[LiveAnswer | None]:
         """How long jobs will run from their start, asked at ``now``, and how they will end having run so long.

@@ -1,0 +1,68 @@
+"""Explains a prediction in the terms of the features and of the history it rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.domain.explanations import FeatureEffect
+from advisor.domain.forecasts import DurationDistribution
+from advisor.domain.jobs import Job
+from advisor.features.duration import DURATION_SCHEMA
+from advisor.forecast.duration_model import DurationModel
+
+__all__ = ["effects_of", "narrower"]
+
+Floats = NDArray[np.float64]
+
+_MOST = 6
+_LEAST_SHARE = 0.02
+_ENOUGH_ENDS = 20
+_WIDE = 30.0
+
+
+def effects_of(model: DurationModel, rows: Floats) -> list[tuple[FeatureEffect, ...]]:
+    """What moved the trees most for each row, strongest first: exact Shapley values of the forests (Lundberg 2018)."""
+    filled, _, _ = model.readable(rows)
+    pushed = model.contributions(filled)
+    return [_strongest(row, push) for row, push in zip(rows, pushed, strict=True)]
+
+
+def _strongest(row: Floats, pushed: Floats) -> tuple[FeatureEffect, ...]:
+    whole = float(np.abs(pushed).sum())
+    if not whole > 0:
+        return ()
+    order = np.argsort(-np.abs(pushed), kind="stable")[:_MOST]
+    return tuple(
+        FeatureEffect(
+            name=feature.name,
+            meaning=feature.meaning,
+            unit=feature.unit,
+            value=None if math.isnan(row[place]) else float(row[place]),
+            longer=bool(pushed[place] > 0),
+            share=float(abs(pushed[place]) / whole),
+        )
+        for place in order.tolist()
+        if abs(pushed[place]) >= _LEAST_SHARE * whole
+        for feature in (DURATION_SCHEMA.features[place],)
+    )
+
+
+def narrower(job: Job, law: DurationDistribution, key: str, count: int, unsaid: Sequence[str]) -> tuple[str, ...]:
+    """What would make the prediction of ``law`` for ``job`` sharper; ``unsaid`` is what its request left out."""
+    found = []
+    if job.user is None:
+        found.append(
+            "name the user: habits are people's, and without one the history of the namespace or of all stands in"
+        )
+    if job.name is None and job.image is None:
+        found.append("give the job a name or an image that stays the same when the same work runs again")
+    if count < _ENOUGH_ENDS:
+        found.append(f"wait for more ends: {count} jobs of {key} have ended, and about {_ENOUGH_ENDS} show a habit")
+    found += [f"say {name}: the request left it out and the usual was taken" for name in unsaid]
+    if law.quantile(0.9) > _WIDE * law.quantile(0.1):
+        found.append("ask again once it runs: work this varied is told apart best by the age it has reached")
+    return tuple(found)
