@@ -82,6 +82,17 @@ class Assets:
         """The address of a file that a template names; an unknown name is a mistake in the template."""
         return self._by_name[name].url
 
+    def text(self, name: str) -> str:
+        """The file itself, to stand inside an element of a page that must do without others.
+
+        Raises:
+            Defect: it holds what would end the element, or hide its end.
+        """
+        text = self._by_name[name].content.decode("utf-8")
+        if any(end in text.lower() for end in ("</script", "</style", "<!--")):
+            raise Defect(f"{name} cannot stand inside a page: it holds the end of an element")
+        return text
+
 
 def _plotly_script() -> Path:
     # The package is located, not imported: importing it would cost the server a second and 60 MB.

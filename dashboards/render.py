@@ -23,7 +23,7 @@ class Renderer:
     """Renders one template from one context; a name that a template misspells is an error, not a blank."""
 
     def __init__(self, assets: Assets) -> None:
-        """Read the templates' folder; ``assets`` tell the addresses of scripts and styles."""
+        """Read the templates' folder; ``assets`` tell the addresses and texts of scripts and styles."""
         self._environment = Environment(
             loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
@@ -34,6 +34,7 @@ class Renderer:
         self._environment.filters.update(FORMATS)
         self._environment.policies["json.dumps_kwargs"] = {"allow_nan": False}
         self._environment.globals["asset"] = assets.url
+        self._environment.globals["inline"] = assets.text
 
     def page(self, template: str, context: object, kind: type) -> str:
         """``context`` through ``template``, with the help texts of its class ``kind`` beside it.

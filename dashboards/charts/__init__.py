@@ -10,7 +10,18 @@ from __future__ import annotations
 from dashboards.charts.demand import demand_fan
 from dashboards.charts.durations import duration_chart
 from dashboards.charts.figure import Chart, Mark
+from dashboards.charts.quality import calibration_curve, coverage_by_week, error_by_duration
 from dashboards.charts.slices import slice_cost
 from dashboards.charts.warm import warm_nodes
 
-__all__ = ["Chart", "Mark", "demand_fan", "duration_chart", "slice_cost", "warm_nodes"]
+__all__ = [
+    "Chart",
+    "Mark",
+    "calibration_curve",
+    "coverage_by_week",
+    "demand_fan",
+    "duration_chart",
+    "error_by_duration",
+    "slice_cost",
+    "warm_nodes",
+]

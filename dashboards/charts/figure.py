@@ -30,7 +30,7 @@ class Key:
 
     label: Annotated[str, "What it stands for."]
     colour: Annotated[str, "Name of its colour."]
-    shape: Annotated[str, "How it is drawn: line, dash, thin, area, dot, diamond or cross."]
+    shape: Annotated[str, "How it is drawn: line, dash, dots, thin, area, dot, diamond or cross."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,18 +6,21 @@ be here: reading data (``dashboards.routes``), markup (``templates``), chart spe
 
 from __future__ import annotations
 
+from dashboards.pages.duration_report import DurationReportPage, duration_report_page
 from dashboards.pages.frame import Page, Seen
 from dashboards.pages.jobs import JobPage, JobsPage, job_page, jobs_page
 from dashboards.pages.overview import OverviewPage, overview_page
 from dashboards.pages.pool import PoolPage, pool_page
 
 __all__ = [
+    "DurationReportPage",
     "JobPage",
     "JobsPage",
     "OverviewPage",
     "Page",
     "PoolPage",
     "Seen",
+    "duration_report_page",
     "job_page",
     "jobs_page",
     "overview_page",

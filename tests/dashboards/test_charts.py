@@ -14,8 +14,18 @@ from hypothesis import strategies as st
 
 from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.slices import CurvePoint
-from dashboards.charts import Mark, demand_fan, duration_chart, slice_cost, warm_nodes
+from dashboards.charts import (
+    Mark,
+    calibration_curve,
+    coverage_by_week,
+    demand_fan,
+    duration_chart,
+    error_by_duration,
+    slice_cost,
+    warm_nodes,
+)
 from dashboards.data import DemandPoint
+from tests.dashboards.reports import a_duration_report
 from tests.serving.fake_service import NOON, FakePages, a_demand, a_slice_class, a_warm_plan, durations_around
 
 STYLES = (Path(__file__).parents[2] / "dashboards" / "static" / "style.css").read_text(encoding="utf-8")
@@ -38,6 +48,9 @@ def every_chart():
         duration_chart("d", "Durations", durations_around(600.0), (Mark(30.0, "now", "@second"),)),
         demand_fan(recent, a_demand()),
         warm_nodes(a_warm_plan(), "USD"),
+        calibration_curve(a_duration_report()),
+        coverage_by_week(a_duration_report()),
+        error_by_duration(a_duration_report()),
     ]
 
 

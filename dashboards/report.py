@@ -1,0 +1,19 @@
+"""Reports as single files that need nothing else: no server, no network."""
+
+from __future__ import annotations
+
+from advisor.domain.reports import DurationReport
+from dashboards.assets import Assets
+from dashboards.pages.duration_report import DurationReportPage, duration_report_page
+from dashboards.render import Renderer
+
+__all__ = ["duration_report_html"]
+
+
+def duration_report_html(report: DurationReport) -> str:
+    """``report`` as one HTML page with its scripts and styles inside; about 5 MB, most of it Plotly's script.
+
+    Raises:
+        Defect: a figure holds a number that is not finite, or Plotly is installed without its script.
+    """
+    return Renderer(Assets()).page("duration_report.html", duration_report_page(report), DurationReportPage)
