@@ -46,6 +46,9 @@ AGES = (600.0, 3600.0, 21_600.0)
 """Ages in seconds at which running jobs are asked about again."""
 
 _LN2 = math.log(2.0)
+_ROUNDING = 1e-9
+"""People repeat durations exactly, and who runs exactly as long as a quantile has ended by it, whatever was rounded."""
+
 _LOW_25, _HIGH_25 = math.log(1.25), -math.log(0.75)
 
 
@@ -186,7 +189,7 @@ def scores_of(marks: Marks, weeks: Floats, week_count: int) -> DurationScores:
         return DurationScores(n=0)
     logs = np.log(marks.seconds)
     by_level = {level: marks.quantiles[:, place] for place, level in enumerate(LEVELS)}
-    hit = {level: marks.seconds <= quantile for level, quantile in by_level.items()}
+    hit = {level: marks.seconds <= quantile * (1.0 + _ROUNDING) for level, quantile in by_level.items()}
     median = _Errors(by_level[0.5], marks.seconds)
     return DurationScores(
         n=count,
@@ -200,7 +203,7 @@ def scores_of(marks: Marks, weeks: Floats, week_count: int) -> DurationScores:
         coverage={str(level): float(hit[level].mean()) for level in LEVELS},
         coverage_by_week={str(level): _by_week(hit[level], weeks, week_count) for level in LEVELS},
         n_by_week=[int((weeks == week).sum()) for week in range(week_count)],
-        reliability={str(level): float((marks.reached <= level).mean()) for level in CURVE},
+        reliability={str(level): float((marks.reached <= level + _ROUNDING).mean()) for level in CURVE},
         crossings=int((np.diff(marks.quantiles, axis=1) < 0).any(axis=1).sum()),
         not_positive=int((~(np.isfinite(marks.quantiles) & (marks.quantiles > 0))).any(axis=1).sum()),
     )
@@ -216,6 +219,6 @@ def running_scores_of(marks: Marks) -> dict[str, RunningScores]:
     found = {}
     for age, rest in zip(AGES, marks.rest.T, strict=True):
         known = rest[~np.isnan(rest)]
-        coverage = {str(level): float((known <= level).mean()) for level in LEVELS} if known.size else {}
+        coverage = {str(level): float((known <= level + _ROUNDING).mean()) for level in LEVELS} if known.size else {}
         found[f"{age:g}"] = RunningScores(n=known.size, coverage=coverage)
     return found

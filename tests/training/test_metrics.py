@@ -54,6 +54,13 @@ def test_honest_answers_are_covered_as_they_say_and_every_figure_has_its_definit
     assert (scores.n, scores.crossings, scores.not_positive) == (4000, 0, 0)
 
 
+def test_a_job_that_runs_exactly_as_long_as_a_quantile_has_ended_by_it():
+    repeated = np.array([7.3, 61.7, 999.9, 12_345.6])
+    laws = [lognormal_durations(seconds, 1.0) for seconds in repeated]
+    scores = scores_of(mark(laws, repeated), np.zeros(4), 1)
+    assert (scores.coverage["0.5"], scores.reliability["0.5"], scores.reliability["0.45"]) == (1.0, 1.0, 0.0)
+
+
 def test_two_modes_are_told_apart_by_the_typical_point():
     parts = (DurationDistribution.point(60.0, 0.1), DurationDistribution.point(7200.0, 0.1))
     law = DurationDistribution.mixture(parts, np.array([0.55, 0.45]))
