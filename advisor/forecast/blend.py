@@ -84,7 +84,8 @@ def best_mixture(losses: Floats, prior: Floats, doubt: float) -> Floats:
     size = prior.size
     ridge = doubt * float(np.trace(losses)) / size
     matrix = losses + ridge * np.eye(size)
-    best, least = prior, np.inf
+    # Where nothing is lost anywhere, nothing is known to be better than the prior.
+    best, least = prior, float(prior @ losses @ prior)
     for count in range(1, size + 1):
         for face in combinations(range(size), count):
             weights = _on_face(matrix, ridge * prior, face)

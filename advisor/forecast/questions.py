@@ -108,8 +108,9 @@ def cross_losses(grid: LogGrid, parts: Singles, log_seconds: Floats, censored: B
 
     Entry (k, l) is the integral over ln seconds x of (F_k - 1{x >= y}) (F_l - 1{x >= y}), so that a mixture with
     weights w has the continuous ranked probability score w' losses w. Of a job only known to last at least y,
-    the integral ends at y, which keeps the score proper under censoring (Graf et al. 1999 use the same bound).
-    Between edges the product is taken as linear.
+    the integral ends at y, so that nothing is charged for what is not known (Graf et al. 1999 use the same bound).
+    Those that ended are judged beyond that too, which favours short answers a little: while no more than a fifth
+    still run, truth scores best all the same. Between edges the product is taken as linear.
     """
     edges = grid.log_edges
     y = log_seconds[:, np.newaxis]
