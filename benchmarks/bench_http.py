@@ -28,7 +28,7 @@ import numpy as np
 
 from advisor.clock import SystemClock
 from advisor.settings import Settings
-from serving.api.schemas import DurationsAnswer
+from serving.api.duration_schema import DurationsAnswer
 from serving.api.service import DurationAsk
 from serving.foresight import Champions
 from serving.live import LiveAdvisor, LiveParts

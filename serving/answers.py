@@ -34,18 +34,30 @@ class LiveState:
     summary: HistorySummary
 
 
-def duration_answers(state: LiveState, asks: Sequence[DurationAsk]) -> tuple[DurationAnswer, ...]:
+def duration_answers(
+    state: LiveState, asks: Sequence[DurationAsk], *, explain: bool = False
+) -> tuple[DurationAnswer, ...]:
     """One answer per ask, in order."""
     version = state.foresight.champions.versions[DURATIONS]
     jobs = [_asked(ask, at, state.now) for at, ask in enumerate(asks)]
-    whole = state.foresight.durations.forecast(jobs, state.now)
+    durations = state.foresight.durations
+    whole = durations.forecast(jobs, state.now)
+    running = [place for place, ask in enumerate(asks) if ask.elapsed_seconds]
+    if running:
+        # How a job will end depends on the age it has reached; how long it runs as a whole is told from its start.
+        ages = [asks[place].elapsed_seconds or 0.0 for place in running]
+        aged = durations.forecast([jobs[place] for place in running], state.now, ages)
+        for place, answer in zip(running, aged, strict=True):
+            whole[place] = replace(whole[place], outcomes=answer.outcomes)
+    why = durations.explain(jobs, state.now) if explain else [None] * len(jobs)
     return tuple(
         DurationAnswer(
             id=ask.id,
             forecast=replace(forecast, model_version=None if forecast.model_version is None else version),
             elapsed_seconds=ask.elapsed_seconds,
+            explanation=explanation,
         )
-        for ask, forecast in zip(asks, whole, strict=True)
+        for ask, forecast, explanation in zip(asks, whole, why, strict=True)
     )
 
 
@@ -63,6 +75,8 @@ def _asked(ask: DurationAsk, place: int, now: datetime) -> Job:
         pool=ask.pool,
         cpus=ask.cpus,
         nodes=ask.nodes,
+        priority=ask.priority,
+        time_limit_seconds=ask.time_limit_seconds,
     )
 
 

@@ -195,10 +195,10 @@ class LiveAdvisor:
         """Whether the history is a generated workload."""
         return self._current().summary.synthetic
 
-    def durations(self, asks: Sequence[DurationAsk]) -> tuple[DurationAnswer, ...]:
+    def durations(self, asks: Sequence[DurationAsk], *, explain: bool = False) -> tuple[DurationAnswer, ...]:
         """One answer per ask, in order, all from one state."""
         state = self._current()
-        return duration_answers(state, asks)
+        return duration_answers(state, asks, explain=explain)
 
     def demand(self, pool: str | None) -> tuple[DemandForecast, ...]:
         """Forecasts of every pool, or of one."""

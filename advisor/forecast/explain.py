@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,13 @@ from advisor.forecast.duration_model import DurationModel
 __all__ = ["effects_of", "narrower"]
 
 Floats = NDArray[np.float64]
+
+_PLAIN: Mapping[str, tuple[str, Callable[[float], float]]] = {
+    "ln s": ("s", math.exp),
+    "ln(1 + s)": ("s", math.expm1),
+    "ln(1 + jobs)": ("jobs", math.expm1),
+}
+"""Units of features that are logarithms, and how to read them without."""
 
 _MOST = 6
 _LEAST_SHARE = 0.02
@@ -40,14 +47,15 @@ def _strongest(row: Floats, pushed: Floats) -> tuple[FeatureEffect, ...]:
         FeatureEffect(
             name=feature.name,
             meaning=feature.meaning,
-            unit=feature.unit,
-            value=None if math.isnan(row[place]) else float(row[place]),
+            unit=unit,
+            value=None if math.isnan(row[place]) else plain(float(row[place])),
             longer=bool(pushed[place] > 0),
             share=float(abs(pushed[place]) / whole),
         )
         for place in order.tolist()
         if abs(pushed[place]) >= _LEAST_SHARE * whole
         for feature in (DURATION_SCHEMA.features[place],)
+        for unit, plain in (_PLAIN.get(feature.unit, (feature.unit, float)),)
     )
 
 
@@ -55,9 +63,7 @@ def narrower(job: Job, law: DurationDistribution, key: str, count: int, unsaid: 
     """What would make the prediction of ``law`` for ``job`` sharper; ``unsaid`` is what its request left out."""
     found = []
     if job.user is None:
-        found.append(
-            "name the user: habits are people's, and without one the history of the namespace or of all stands in"
-        )
+        found.append("name the user: habits are people's; without one, the namespace or everybody stands in")
     if job.name is None and job.image is None:
         found.append("give the job a name or an image that stays the same when the same work runs again")
     if count < _ENOUGH_ENDS:

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from serving.api.duration_schema import Quantiles
 from serving.api.fields import Answer, Reasons, Synthetic, UtcTime, Version
-from serving.api.schemas import Demand, Quantiles
+from serving.api.schemas import Demand
 
 __all__ = ["PoolRecommendationAnswer", "RecommendationsAnswer"]
 

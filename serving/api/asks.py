@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from serving.api.fields import Ask, Gpus, Name, Nodes, TaskGpus, UtcTime
+from advisor.errors import Refused
+from serving.api.fields import Ask, Gpus, Name, Nodes, Priority, TaskGpus, UtcTime
 from serving.api.service import AllocationAsk, DurationAsk
 
-__all__ = ["AllocationsAsk", "DemandQuery", "DurationsAsk", "JobAsk", "TaskAsk"]
+__all__ = ["MOST_EXPLAINED", "AllocationsAsk", "DemandQuery", "DurationsAsk", "JobAsk", "TaskAsk"]
+
+MOST_EXPLAINED = 50
+"""An explanation costs as much as some dozens of predictions."""
 
 _LONGEST_SECONDS = 10 * 366 * 86_400.0
 
@@ -25,6 +29,10 @@ class _JobFields(Ask):
     pool: Name | None = Field(None, description="NodePool it is bound to.")
     cpus: float | None = Field(None, ge=0, le=1_000_000, description="CPU cores it asks for.")
     nodes: Nodes | None = Field(None, description="Nodes it spreads over.")
+    priority: Priority | None = Field(None, description="Priority it asks for.")
+    time_limit_seconds: float | None = Field(
+        None, gt=0, le=_LONGEST_SECONDS, description="Seconds after which it would be stopped."
+    )
 
     def known(self, position: int, elapsed_seconds: float | None = None) -> DurationAsk:
         """The job as the service speaks of it, ``position`` standing in for a missing id."""
@@ -39,6 +47,8 @@ class _JobFields(Ask):
             pool=self.pool,
             cpus=self.cpus,
             nodes=self.nodes,
+            priority=self.priority,
+            time_limit_seconds=self.time_limit_seconds,
             elapsed_seconds=elapsed_seconds,
         )
 
@@ -76,9 +86,19 @@ class DurationsAsk(Ask):
     """Jobs whose durations are asked, answered in the same order."""
 
     jobs: list[JobAsk] = Field(min_length=1, description="At least one job; the server states the most it takes.")
+    explain: bool = Field(
+        False, description=f"Say of each prediction why it is what it is; of at most {MOST_EXPLAINED} jobs at once."
+    )
 
     def asks(self) -> tuple[DurationAsk, ...]:
-        """What the service is asked."""
+        """What the service is asked.
+
+        Raises:
+            Refused: too many jobs are to be explained.
+        """
+        if self.explain and len(self.jobs) > MOST_EXPLAINED:
+            limit = f"at most {MOST_EXPLAINED} jobs can be explained at once"
+            raise Refused("jobs", len(self.jobs), limit, "Ask for fewer, or leave explain out.")
         return tuple(job.ask(position) for position, job in enumerate(self.jobs))
 
 

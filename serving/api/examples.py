@@ -26,7 +26,8 @@ DURATIONS_ASK: dict[str, Any] = {
     "jobs": [
         {"id": "train-17", "gpus": 1, "user": "ada", "namespace": "vision", "name": "resnet-train-17"},
         {"id": "train-16", "gpus": 8, "user": "ada", "elapsed_seconds": 1200},
-    ]
+    ],
+    "explain": True,
 }
 
 DURATIONS: dict[str, Any] = {
@@ -47,6 +48,24 @@ DURATIONS: dict[str, Any] = {
             "key": "user+gpus",
             "key_count": 214,
             "reasons": [],
+            "outcomes": {"completed": 0.82, "failed": 0.13, "cancelled": 0.05},
+            "explanation": {
+                "key": "user+gpus",
+                "key_count": 214,
+                "last_end": "2026-03-02T11:41:00Z",
+                "weights": {"forest": 0.6, "hazard": 0.38, "median_of_5": 0.02},
+                "effects": [
+                    {
+                        "name": "og_median_5",
+                        "meaning": "jobs of the same owner and GPU count: median of the last five that ended",
+                        "unit": "s",
+                        "value": 1420.0,
+                        "direction": "shorter",
+                        "share": 0.21,
+                    }
+                ],
+                "narrower": ["give the job a name or an image that stays the same when the same work runs again"],
+            },
         }
     ],
 }

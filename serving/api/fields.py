@@ -30,6 +30,7 @@ __all__ = [
     "Gpus",
     "Name",
     "Nodes",
+    "Priority",
     "Reasons",
     "Synthetic",
     "TaskGpus",
@@ -63,6 +64,7 @@ def _whole_above_one(gpus: float) -> float:
 
 
 Nodes = Annotated[int, Field(ge=1, le=100_000), BeforeValidator(_whole)]
+Priority = Annotated[int, Field(ge=-(2**31), le=2**31 - 1), BeforeValidator(_whole)]
 Gpus = Annotated[float, Field(ge=0.001, le=_MOST_GPUS)]
 TaskGpus = Annotated[
     Gpus,

@@ -14,10 +14,11 @@ from serving.api import examples
 from serving.api.advice_schema import PoolRecommendationAnswer, RecommendationsAnswer
 from serving.api.asks import AllocationsAsk, DurationsAsk
 from serving.api.deps import AskedDemand, Service, asked, service_of
+from serving.api.duration_schema import DurationsAnswer
 from serving.api.fields import answered
 from serving.api.openapi import answers_with, body_of
 from serving.api.problems import NotReady
-from serving.api.schemas import AllocationsAnswer, DemandAnswer, DurationsAnswer, Health, ModelsAnswer, Ready
+from serving.api.schemas import AllocationsAnswer, DemandAnswer, Health, ModelsAnswer, Ready
 from serving.api.service import AdvisorService, AllocationAsk, DurationAsk, Unknown
 
 __all__ = ["operations", "v1"]
@@ -34,8 +35,8 @@ def _answer(build: Callable[..., BaseModel], *arguments: object) -> Response:
     return Response(answered(build, *arguments).model_dump_json(), media_type=_JSON)
 
 
-def _predictions(service: AdvisorService, asks: Sequence[DurationAsk]) -> Response:
-    return _answer(DurationsAnswer.of, service.now(), service.synthetic(), service.durations(asks))
+def _predictions(service: AdvisorService, asks: Sequence[DurationAsk], *, explain: bool) -> Response:
+    return _answer(DurationsAnswer.of, service.now(), service.synthetic(), service.durations(asks, explain=explain))
 
 
 def _allocations(service: AdvisorService, asks: Sequence[AllocationAsk]) -> Response:
@@ -52,10 +53,11 @@ def _allocations(service: AdvisorService, asks: Sequence[AllocationAsk]) -> Resp
 )
 async def predict_durations(request: Request) -> Response:
     """Predict the duration of each job as a distribution, and what remains of those that run already."""
-    asks = (await asked(request, DurationsAsk)).asks()
-    if len(asks) <= _FEW:
-        return _predictions(service_of(request), asks)
-    return await run_in_threadpool(_predictions, service_of(request), asks)
+    body = await asked(request, DurationsAsk)
+    asks = body.asks()
+    if len(asks) <= _FEW and not body.explain:
+        return _predictions(service_of(request), asks, explain=False)
+    return await run_in_threadpool(_predictions, service_of(request), asks, explain=body.explain)
 
 
 @v1.get(

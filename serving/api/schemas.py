@@ -8,115 +8,20 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from advisor.domain.forecasts import DemandForecast, DurationDistribution
+from advisor.domain.forecasts import DemandForecast
 from advisor.domain.slices import Allocation, Decision, Slice
-from advisor.errors import Defect
-from serving.advice_json import QUANTILE_LEVELS, demand_document
+from serving.advice_json import demand_document
 from serving.api.fields import Answer, AsOf, Reasons, Synthetic, UtcTime, Version
-from serving.api.service import DurationAnswer, ModelSummary
+from serving.api.service import ModelSummary
 
 __all__ = [
     "AllocationsAnswer",
     "Demand",
     "DemandAnswer",
-    "DurationsAnswer",
     "Health",
     "ModelsAnswer",
-    "Quantiles",
     "Ready",
 ]
-
-
-class Quantiles(Answer):
-    """Seconds by which the job has ended with the probability in the field's name; they never cross."""
-
-    q10: float = Field(alias="0.1", gt=0)
-    q50: float = Field(alias="0.5", gt=0)
-    q80: float = Field(alias="0.8", gt=0)
-    q90: float = Field(alias="0.9", gt=0)
-    q95: float = Field(alias="0.95", gt=0)
-
-    @classmethod
-    def of(cls, durations: DurationDistribution) -> Self:
-        """The answered levels of a distribution."""
-        q10, q50, q80, q90, q95 = (durations.quantile(level) for level in QUANTILE_LEVELS)
-        return cls(q10=q10, q50=q50, q80=q80, q90=q90, q95=q95)
-
-
-class Remaining(Answer):
-    """What is left of a job that already runs."""
-
-    quantiles_seconds: Quantiles
-    mean_seconds: float = Field(gt=0, description="Expected seconds still to go.")
-    median_seconds: float = Field(gt=0, description="Seconds to go with even odds of being exceeded.")
-
-    @classmethod
-    def of(cls, remaining: DurationDistribution) -> Self:
-        """The same of a distribution of remaining seconds."""
-        quantiles = Quantiles.of(remaining)
-        return cls(quantiles_seconds=quantiles, mean_seconds=remaining.mean, median_seconds=quantiles.q50)
-
-
-class Prediction(Answer):
-    """How long one job may run, from start to end."""
-
-    id: str
-    quantiles_seconds: Quantiles
-    mean_seconds: float = Field(gt=0, description="Expected seconds; long tails pull it far above the median.")
-    median_seconds: float = Field(gt=0, description="Seconds with even odds of being exceeded.")
-    typical_seconds: float = Field(
-        gt=0, description="Seconds p whose window from p/2 to 2p holds the most probability."
-    )
-    elapsed_seconds: float | None = Field(description="Seconds it has run, as asked; null where not asked.")
-    remaining: Remaining | None = Field(description="What is left; null where no elapsed time was given.")
-    served: str = Field(description="Who answers: model, or the name of a baseline.")
-    model_version: Version
-    key: str = Field(description="The history that carried the prediction, for instance user+gpus.")
-    key_count: int = Field(ge=0, description="Ended jobs in that history.")
-    reasons: Reasons
-
-    @classmethod
-    def of(cls, answer: DurationAnswer) -> Self:
-        """One answer of the service."""
-        forecast, elapsed = answer.forecast, answer.elapsed_seconds
-        durations = forecast.distribution
-        quantiles = Quantiles.of(durations)
-        return cls(
-            id=answer.id,
-            quantiles_seconds=quantiles,
-            mean_seconds=durations.mean,
-            median_seconds=quantiles.q50,
-            typical_seconds=durations.typical,
-            elapsed_seconds=elapsed,
-            remaining=None if elapsed is None else Remaining.of(durations.given_age(elapsed)),
-            served=forecast.served,
-            model_version=forecast.model_version,
-            key=forecast.key,
-            key_count=forecast.key_count,
-            reasons=list(forecast.reasons),
-        )
-
-
-class DurationsAnswer(Answer):
-    """One prediction per job, in the order asked, all from one model version."""
-
-    as_of: AsOf
-    synthetic: Synthetic
-    model_version: Version
-    predictions: list[Prediction]
-
-    @classmethod
-    def of(cls, now: datetime, synthetic: bool, answers: Sequence[DurationAnswer]) -> Self:
-        """The answers of one call to the service.
-
-        Raises:
-            Defect: they come from more than one model version.
-        """
-        versions = {answer.forecast.model_version for answer in answers} - {None}
-        if len(versions) > 1:
-            raise Defect(f"one answer mixes the model versions {sorted(map(str, versions))}")
-        predictions = [Prediction.of(answer) for answer in answers]
-        return cls(as_of=now, synthetic=synthetic, model_version=next(iter(versions), None), predictions=predictions)
 
 
 class Horizon(Answer):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from advisor.domain.explanations import DurationExplanation
 from advisor.domain.forecasts import DemandForecast, DurationForecast
 from advisor.domain.plans import Advice
 from advisor.domain.slices import Allocation
@@ -41,16 +42,19 @@ class DurationAsk:
     pool: str | None = None
     cpus: float | None = None
     nodes: int | None = None
+    priority: int | None = None
+    time_limit_seconds: float | None = None
     elapsed_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurationAnswer:
-    """One prediction: total duration, and what remains where the job already runs."""
+    """One prediction: total duration, what remains where the job already runs, and why where that was asked."""
 
     id: str
     forecast: DurationForecast
     elapsed_seconds: float | None = None
+    explanation: DurationExplanation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +104,7 @@ class AdvisorService(Protocol):
         """Whether the history is a generated workload, which every answer must then say."""
         ...
 
-    def durations(self, asks: Sequence[DurationAsk]) -> tuple[DurationAnswer, ...]:
+    def durations(self, asks: Sequence[DurationAsk], *, explain: bool = False) -> tuple[DurationAnswer, ...]:
         """One answer per ask, in order, all from one model version."""
         ...
 

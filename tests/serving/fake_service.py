@@ -239,7 +239,8 @@ class FakeService:
     def synthetic(self) -> bool:
         return self.is_synthetic
 
-    def durations(self, asks: Sequence[DurationAsk]) -> tuple[DurationAnswer, ...]:
+    def durations(self, asks: Sequence[DurationAsk], *, explain: bool = False) -> tuple[DurationAnswer, ...]:
+        del explain
         if self.trouble is not None:
             raise self.trouble
         self.asked.extend(asks)

@@ -32,7 +32,7 @@ class NanDistribution:
 class NanService(FakeService):
     broken = math.nan
 
-    def durations(self, asks):
+    def durations(self, asks, **_how):
         distribution: Any = NanDistribution(self.broken)
         forecast = replace(a_forecast(), distribution=distribution)
         return tuple(DurationAnswer(id=ask.id, forecast=forecast) for ask in asks)

@@ -10,8 +10,9 @@ import pytest
 from serving.api import examples
 from serving.api.advice_schema import PoolRecommendationAnswer, RecommendationsAnswer
 from serving.api.asks import AllocationsAsk, DurationsAsk
+from serving.api.duration_schema import DurationsAnswer
 from serving.api.problems import PROBLEM_TYPE, ProblemBody
-from serving.api.schemas import AllocationsAnswer, DemandAnswer, DurationsAnswer, ModelsAnswer
+from serving.api.schemas import AllocationsAnswer, DemandAnswer, ModelsAnswer
 from tests.serving.http import an_app, get
 
 SNAPSHOT = Path(__file__).parent.parent / "openapi.json"

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
+from advisor.domain.explanations import DurationExplanation, FeatureEffect
 from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from serving.api.service import DurationAnswer, DurationAsk
 from tests.serving.fake_service import FakeService, a_forecast
@@ -18,7 +20,7 @@ LEVELS = ("0.1", "0.5", "0.8", "0.9", "0.95")
 class RoughService(FakeService):
     """Answers the n-th ask with the n-th of some very irregular laws."""
 
-    def durations(self, asks):
+    def durations(self, asks, **_how):
         return tuple(
             DurationAnswer(id=ask.id, forecast=replace(a_forecast(), distribution=a_rough_law(n)))
             for n, ask in enumerate(asks)
@@ -135,7 +137,7 @@ def test_ten_thousand_gpus_are_predicted_like_any_other_job():
 class MixedService(FakeService):
     """Serves every second job from another version, as during a careless reload."""
 
-    def durations(self, asks):
+    def durations(self, asks, **_how):
         versions = ("4", "5")
         return tuple(
             DurationAnswer(id=ask.id, forecast=a_forecast(version=versions[n % 2])) for n, ask in enumerate(asks)
@@ -151,7 +153,7 @@ def test_two_model_versions_are_never_mixed_in_one_answer():
 
 def test_a_baseline_may_stand_beside_the_model():
     class Partly(FakeService):
-        def durations(self, asks):
+        def durations(self, asks, **_how):
             forecasts: list[DurationForecast] = [a_forecast(), a_forecast(version=None)]
             return tuple(
                 DurationAnswer(id=ask.id, forecast=forecast) for ask, forecast in zip(asks, forecasts, strict=True)
@@ -161,3 +163,36 @@ def test_a_baseline_may_stand_beside_the_model():
 
     assert answer["model_version"] == "4"
     assert [p["model_version"] for p in answer["predictions"]] == ["4", None]
+
+
+class ExplainingService(FakeService):
+    """Answers with an explanation where one is asked for."""
+
+    def durations(self, asks, *, explain=False):
+        why = DurationExplanation(
+            key="user+gpus",
+            key_count=3,
+            last_end=datetime(2026, 3, 2, tzinfo=UTC),
+            weights={"forest": 0.7, "hazard": 0.2, "median_of_5": 0.1},
+            effects=(FeatureEffect(name="og_last", meaning="latest", unit="s", value=None, longer=False, share=0.4),),
+            narrower=("name the user",),
+        )
+        return tuple(replace(answer, explanation=why if explain else None) for answer in super().durations(asks))
+
+
+def test_an_explanation_comes_where_it_is_asked_for_and_only_there():
+    app = an_app(ExplainingService())
+    (told,) = post(app, PATH, json={"jobs": [{"gpus": 1}], "explain": True}).json()["predictions"]
+    assert told["explanation"]["key_count"] == 3
+    assert (told["explanation"]["effects"][0]["direction"], told["explanation"]["effects"][0]["value"]) == (
+        "shorter",
+        None,
+    )
+    (plain,) = post(app, PATH, json={"jobs": [{"gpus": 1}]}).json()["predictions"]
+    assert plain["explanation"] is None
+
+
+def test_more_jobs_than_can_be_explained_are_refused_by_name():
+    answer = post(an_app(ExplainingService()), PATH, json={"jobs": [{"gpus": 1}] * 51, "explain": True})
+    assert answer.status_code == 422
+    assert "at most 50 jobs can be explained" in answer.json()["detail"]
