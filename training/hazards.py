@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.units import SECONDS_PER_DAY
+from advisor.errors import Refused
 from advisor.forecast.grid import LogGrid
-from advisor.forecast.hazard import HAZARD_COLUMNS, HazardBins, HazardModel
+from advisor.forecast.hazard import HAZARD_COLUMNS, HazardBins, HazardModel, HazardRows
 from training.duration_table import DurationTable
 
 __all__ = ["HazardSettings", "fit_hazard", "hazard_bins"]
@@ -71,7 +72,7 @@ def fit_hazard(
     A job that ended gives one row for each bin up to its last, a running one for each bin it survived whole.
 
     Raises:
-        LightGBMError: settings that LightGBM does not take.
+        Refused: settings that LightGBM does not take.
     """
     seconds, ended, ran = table.known_at(now)
     usable = np.flatnonzero(ran)
@@ -85,26 +86,34 @@ def fit_hazard(
     lived = places < last[:, np.newaxis] + ended[usable][:, np.newaxis]
     died = (places == last[:, np.newaxis]) & ended[usable][:, np.newaxis]
     parts = list(_rows(table, usable, bins, lived))
-    data = lightgbm.Dataset(
-        np.concatenate([rows for rows, _ in parts]),
-        died[lived],
-        weight=np.repeat(weights, lived.sum(axis=1)),
-        init_score=np.concatenate([start for _, start in parts]),
-        feature_name=list(HAZARD_COLUMNS),
-        params={"max_bin": settings.bins, "verbosity": -1},
-        free_raw_data=True,
-    )
-    booster = lightgbm.train(dict(_parameters(settings, seed, threads)), data, num_boost_round=settings.rounds)
+    booster = _boosted(parts, died[lived], np.repeat(weights, lived.sum(axis=1)), settings, (seed, threads))
     return HazardModel(booster.model_to_string(), bins)
 
 
-def _rows(
-    table: DurationTable, usable: NDArray[np.intp], bins: HazardBins, lived: Bools
-) -> Iterator[tuple[NDArray[np.float32], Floats]]:
+def _boosted(
+    parts: Sequence[HazardRows], died: Bools, weights: Floats, settings: HazardSettings, seed_threads: tuple[int, int]
+) -> lightgbm.Booster:
+    try:
+        data = lightgbm.Dataset(
+            np.concatenate([part.rows for part in parts]),
+            died,
+            weight=weights,
+            init_score=np.concatenate([part.start for part in parts]),
+            feature_name=list(HAZARD_COLUMNS),
+            params={"max_bin": settings.bins, "verbosity": -1},
+            free_raw_data=True,
+        )
+        return lightgbm.train(dict(_parameters(settings, *seed_threads)), data, num_boost_round=settings.rounds)
+    except lightgbm.basic.LightGBMError as error:
+        limit = f"LightGBM refuses them ({error})"
+        raise Refused("hazard settings", asdict(settings), limit, "Correct them.") from error
+
+
+def _rows(table: DurationTable, usable: NDArray[np.intp], bins: HazardBins, lived: Bools) -> Iterator[HazardRows]:
     for first in range(0, usable.size, _BATCH):
         chosen, kept = usable[first : first + _BATCH], lived[first : first + _BATCH]
         shown = bins.rows(table.rows[chosen], table.latest[chosen])
-        yield shown.rows[kept], shown.start[kept]
+        yield HazardRows(shown.rows[kept], shown.start[kept])
 
 
 def _parameters(settings: HazardSettings, seed: int, threads: int) -> Mapping[str, Any]:
