@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from rich.table import Table
@@ -18,7 +20,8 @@ from advisor.settings import Settings, load_settings
 from advisor.telemetry.mapping import read_mapping
 from advisor.telemetry.series import read_series
 from advisor.telemetry.traces import TraceFile, TraceFormat
-from serving.cli.options import ConfigOption, DebugOption, OutputOption
+from dashboards.report import duration_report_html
+from serving.cli.options import ConfigOption, DebugOption, HtmlOption, OutputOption
 from serving.cli.output import Output, progress_bar, render, table
 from serving.cli.training import backtest_settings, duration_tables, stages
 from serving.logs import set_up_logs
@@ -54,6 +57,7 @@ def durations(
     trace_format: FormatOption = None,
     mapping: MappingOption = None,
     split: SplitOption = 0.7,
+    html: HtmlOption = None,
     output: OutputOption = Output.TABLE,
     config: ConfigOption = None,
     debug: DebugOption = False,
@@ -64,11 +68,16 @@ def durations(
     """
     del debug
     set_up_logs()
+    # An evaluation takes minutes: what cannot be written is said before it.
+    target = None if html is None else _page_file(html)
     settings = load_settings(config)
-    jobs = _stored(settings) if trace is None else _of_trace(trace, trace_format, mapping)
+    history = _stored(settings) if trace is None else _of_trace(trace, trace_format, mapping)
     registered = registered_durations(open_registry(settings), CHAMPION, CHALLENGER) if trace is None else None
     with stages("evaluate") as progress:
-        report = evaluate_durations(jobs, backtest_settings(settings, split), progress, registered)
+        report = evaluate_durations(history.jobs, backtest_settings(settings, split), progress, registered)
+    report = replace(report, protocol=replace(report.protocol, synthetic=history.synthetic))
+    if target is not None:
+        _write(target, duration_report_html(report))
     render(output, report.to_json(), lambda: duration_tables(report))
 
 
@@ -93,22 +102,48 @@ def demand(
     render(output, report.to_json(), lambda: _demand_tables(report))
 
 
-def _stored(settings: Settings) -> list[Job]:
+class _History(NamedTuple):
+    """The jobs to evaluate on, and whether they were generated."""
+
+    jobs: list[Job]
+    synthetic: bool
+
+
+def _stored(settings: Settings) -> _History:
     with HistoryStore.open(settings.storage.history) as store:
         last = store.last_event()
         if last is None:
             raise Refused("history", 0, "an evaluation needs jobs", "Ingest some (gsa ingest), or name a --trace.")
-        return store.jobs(last)
+        return _History(store.jobs(last), store.is_synthetic())
 
 
-def _of_trace(path: Path, trace_format: TraceFormat | None, mapping: Path | None) -> list[Job]:
+def _of_trace(path: Path, trace_format: TraceFormat | None, mapping: Path | None) -> _History:
     if trace_format is None:
         known = ", ".join(TraceFormat)
         raise Refused("--format", None, f"a trace has one of the formats {known}", "Name it with --format.")
     columns = None if mapping is None else read_mapping(mapping)
     with progress_bar("read") as step:
         batch = TraceFile(path, trace_format, columns, progress=step).read(None, datetime.now(UTC))
-    return list(batch.jobs)
+    return _History(list(batch.jobs), batch.synthetic)
+
+
+def _page_file(path: Path) -> Path:
+    """The file to write a page to, in a folder where that can be done."""
+    target = path.expanduser().absolute()
+    if target.is_dir() or not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise Refused("--html", str(path), "no file can be written there", "Name a file in a folder of yours.")
+    return target
+
+
+def _write(target: Path, page: str) -> None:
+    """Put the page in place whole; whoever has an older one open keeps reading it."""
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        fresh.write_text(page, encoding="utf-8")
+        fresh.replace(target)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise Refused("--html", str(target), f"it cannot be written ({error})", "Name another file.") from error
 
 
 def _one_each(mapping: list[Path], series: int) -> list[Path]:

@@ -11,6 +11,7 @@ from typing import Any
 from rich.table import Table
 
 from advisor.domain.reports import DurationReport, DurationScores
+from advisor.domain.units import shown_duration
 from advisor.errors import Refused
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings
@@ -120,17 +121,37 @@ _COLUMNS = (
 
 
 def duration_tables(report: DurationReport) -> list[Table | str]:
-    """Every predictor over all jobs, then warm and cold, then per GPU count."""
+    """Every predictor over all jobs, then over groups of them, then over those that already ran."""
     protocol = report.protocol
-    by_history = [_row(f"{name}, {kind}", s) for name, by in report.by_history.items() for kind, s in by.items()]
-    by_gpus = [_row(f"{name}, {gpus}", s) for name, by in report.by_gpus.items() for gpus, s in by.items()]
+    groups = {
+        "by history": report.by_history,
+        "by the key that carried the baseline": report.by_key,
+        "by GPUs": report.by_gpus,
+        "by actual duration, from so many seconds up to ten times as many": report.by_decade,
+    }
     origin = f"{protocol.rows:,} jobs, split at {protocol.split_time}, {protocol.refits} fits"
     return [
         table("durations, held-out part (ln seconds)", _COLUMNS, [_row(n, s) for n, s in report.scores.items()]),
-        table("by history", _COLUMNS, by_history),
-        table("by GPUs", _COLUMNS, by_gpus),
+        *(table(title, _COLUMNS, _group_rows(groups[title])) for title in groups),
+        table("jobs that already run: the rest within its quantiles", _RUNNING_COLUMNS, _running_rows(report)),
         f"served: {report.served}. {origin}, seed {protocol.seed}, data {protocol.data_digest}",
         *(f"- assumed: {assumption}" for assumption in protocol.assumed),
+    ]
+
+
+def _group_rows(groups: dict[str, dict[str, DurationScores]]) -> list[tuple[object, ...]]:
+    return [_row(f"{name}, {group}", scores) for name, by in groups.items() for group, scores in by.items()]
+
+
+_RUNNING_COLUMNS = ("predictor, has run", "jobs", "cov 50", "cov 80", "cov 90", "cov 95")
+
+
+def _running_rows(report: DurationReport) -> list[tuple[object, ...]]:
+    levels = ("0.5", "0.8", "0.9", "0.95")
+    return [
+        (f"{name}, {shown_duration(float(age))}", scores.n, *(scores.coverage.get(level) for level in levels))
+        for name, by in report.running.items()
+        for age, scores in by.items()
     ]
 
 
