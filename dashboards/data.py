@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from advisor.domain.forecasts import DurationDistribution, DurationForecast
+from advisor.domain.explanations import DurationExplanation
+from advisor.domain.forecasts import DurationDistribution, DurationForecast, OutcomeChances
 from advisor.domain.jobs import Job
 from advisor.domain.plans import Advice, Money
 
@@ -24,12 +25,18 @@ class DemandPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """One job with its prediction as made at its submission, how long it has run, and what remains if it runs."""
+    """One job with its prediction as made at its submission, how long it has run, and what remains if it runs.
+
+    ``outcomes`` say how an open job will end given how long it has run, ``explanation`` why it is predicted so;
+    both None where that is not known.
+    """
 
     job: Job
     forecast: DurationForecast
     elapsed_seconds: float | None
     remaining: DurationDistribution | None
+    outcomes: OutcomeChances | None = None
+    explanation: DurationExplanation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,8 +123,11 @@ def searched_text(job: Job) -> str:
     return " ".join(part for part in (job.id, job.user, job.namespace, job.name) if part).lower()
 
 
-def job_view(state: LiveState, job: Job) -> JobView | None:
-    """The job with its promise; an open job without one is answered from what was known at its submission."""
+def job_view(state: LiveState, job: Job, *, explain: bool = False) -> JobView | None:
+    """The job with its promise; an open job without one is answered from what was known at its submission.
+
+    An open job is explained where that is asked for; of one that has ended only the promise is kept.
+    """
     promise = state.foresight.promises.get(job.id)
     open_now = job.gone_at is None
     if promise is None and not open_now:
@@ -132,7 +135,15 @@ def job_view(state: LiveState, job: Job) -> JobView | None:
     if promise is None:
         promise = state.foresight.durations.forecast([job], state.now)[0]
     elapsed = job.elapsed_seconds(state.now)
-    remaining = None
+    remaining, outcomes = None, promise.outcomes
     if open_now and elapsed is not None:
-        remaining = state.foresight.durations.forecast([job], state.now, [elapsed])[0].distribution
-    return JobView(job=job, forecast=promise, elapsed_seconds=elapsed, remaining=remaining)
+        as_it_runs = state.foresight.durations.forecast([job], state.now, [elapsed])[0]
+        remaining, outcomes = as_it_runs.distribution, as_it_runs.outcomes
+    return JobView(
+        job=job,
+        forecast=promise,
+        elapsed_seconds=elapsed,
+        remaining=remaining,
+        outcomes=outcomes if open_now else None,
+        explanation=state.foresight.durations.explain([job], state.now)[0] if explain and open_now else None,
+    )

@@ -285,7 +285,7 @@ class LiveAdvisor:
         """One job, None if it is unknown or ended too long ago for its promise to be kept."""
         state = self._current()
         found = next((job for job in reversed(state.jobs) if job.id == job_id), None)
-        return None if found is None else job_view(state, found)
+        return None if found is None else job_view(state, found, explain=True)
 
 
 def _first_memory(parts: LiveParts) -> CycleMemory:

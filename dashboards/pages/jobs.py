@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Annotated
 from urllib.parse import quote
 
+from advisor.domain.explanations import DurationExplanation, FeatureEffect
 from advisor.domain.jobs import Job, pool_of
 from advisor.domain.units import shown_duration
 from dashboards.charts import Chart, Mark, duration_chart
@@ -54,6 +55,26 @@ class RemainingView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EffectRow:
+    """What one feature did to the prediction."""
+
+    meaning: Annotated[str, "What the feature says."]
+    value: Annotated[str | None, "Its value for this job; none where it is unknown."]
+    direction: Annotated[str, "Whether it made the prediction longer or shorter."]
+    share: Annotated[float, "Its part of everything that pushed this prediction either way."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhyView:
+    """Why the job is predicted as it is, as known now."""
+
+    last_end: Annotated[datetime | None, "When the latest job of its history ended, UTC."]
+    weights: Annotated[str, "What forest, hazard model and baseline count in the answer."]
+    effects: Annotated[tuple[EffectRow, ...], "The features that moved the prediction most, strongest first."]
+    narrower: Annotated[tuple[str, ...], "What would make the prediction sharper."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobPage(Page):
     """One job."""
 
@@ -72,6 +93,9 @@ class JobPage(Page):
     key_count: Annotated[int, "Ended jobs in that history."]
     reasons: Annotated[tuple[str, ...], "Why a baseline or a prior answers, where it does."]
     remaining: Annotated[RemainingView | None, "What is left; none unless it runs."]
+    failed_chance: Annotated[float | None, "The chance that it fails, given how long it has run; none once it ended."]
+    cancelled_chance: Annotated[float | None, "The chance that somebody cancels it; none once it has ended."]
+    why: Annotated[WhyView | None, "What the prediction rests on; none once the job has ended."]
     actual_seconds: Annotated[float | None, "How long it really ran; none while that is not known."]
     actual_chance: Annotated[
         float | None, "The predicted chance of ending by the time it really did; 50 % is the median."
@@ -106,6 +130,9 @@ def job_page(seen: Seen, view: JobView) -> JobPage:
         key_count=forecast.key_count,
         reasons=forecast.reasons,
         remaining=_remaining(view, seen.now),
+        failed_chance=None if view.outcomes is None else view.outcomes.failed,
+        cancelled_chance=None if view.outcomes is None else view.outcomes.cancelled,
+        why=None if view.explanation is None else _why(view.explanation),
         actual_seconds=actual,
         actual_chance=None if actual is None else durations.probability_by(actual),
         verdict=None if actual is None else _verdict(actual, view),
@@ -145,6 +172,37 @@ def _marks(view: JobView) -> tuple[Mark, ...]:
         said = f"ran at least {ran}" if view.remaining is None else f"ran {ran} so far"
         return (Mark(view.elapsed_seconds, said, "@second"),)
     return ()
+
+
+_PART_NAMES = {"forest": "forest", "hazard": "hazard model", "median_of_5": "median of five"}
+
+
+def _why(explanation: DurationExplanation) -> WhyView:
+    counted = [(_PART_NAMES.get(part, part), weight) for part, weight in explanation.weights.items() if weight >= 0.005]
+    return WhyView(
+        last_end=explanation.last_end,
+        weights=", ".join(f"{part} {weight * 100:.0f} %" for part, weight in counted),
+        effects=tuple(
+            EffectRow(
+                meaning=effect.meaning,
+                value=_shown_value(effect),
+                direction="longer" if effect.longer else "shorter",
+                share=effect.share,
+            )
+            for effect in explanation.effects
+        ),
+        narrower=explanation.narrower,
+    )
+
+
+def _shown_value(effect: FeatureEffect) -> str | None:
+    if effect.value is None:
+        return None
+    if effect.unit == "s":
+        return shown_duration(effect.value)
+    if effect.unit == "share":
+        return f"{effect.value * 100:.0f} %"
+    return f"{effect.value:,.4g} {effect.unit}".strip()
 
 
 def _remaining(view: JobView, now: datetime | None) -> RemainingView | None:

@@ -26,7 +26,8 @@ from dashboards.charts import (
 )
 from dashboards.data import DemandPoint
 from tests.dashboards.reports import a_duration_report
-from tests.serving.fake_service import NOON, FakePages, a_demand, a_slice_class, a_warm_plan, durations_around
+from tests.serving.fake_service import FakePages
+from tests.serving.fake_values import NOON, a_demand, a_slice_class, a_warm_plan, durations_around
 
 STYLES = (Path(__file__).parents[2] / "dashboards" / "static" / "style.css").read_text(encoding="utf-8")
 

@@ -13,7 +13,8 @@ import pytest
 from advisor.domain.jobs import Job
 from advisor.domain.plans import Advice, Mode
 from tests.builders import a_job
-from tests.serving.fake_service import NOON, FakePages, a_demand, a_pool, a_slice_class, a_warm_plan, an_advice
+from tests.serving.fake_service import FakePages
+from tests.serving.fake_values import NOON, a_demand, a_pool, a_slice_class, a_warm_plan, an_advice
 from tests.serving.http import an_app, get
 
 HTML = {"accept": "text/html"}

@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from dashboards.pages import JobPage, PoolPage, Seen, job_page, pool_page
-from tests.serving.fake_service import NOON, FakePages, an_advice
+from tests.serving.fake_service import FakePages
+from tests.serving.fake_values import NOON, an_advice
 
 
 def seen(**more: Any) -> Seen:

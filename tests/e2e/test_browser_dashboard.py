@@ -12,7 +12,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from advisor.domain.plans import Advice, Mode
-from tests.serving.fake_service import NOON, FakePages, FakeService, a_demand, a_pool, a_warm_plan, an_advice
+from tests.serving.fake_service import FakePages, FakeService
+from tests.serving.fake_values import NOON, a_demand, a_pool, a_warm_plan, an_advice
 from tests.serving.http import an_app, running
 
 pytestmark = pytest.mark.browser

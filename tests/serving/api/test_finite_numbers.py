@@ -11,7 +11,8 @@ import pytest
 
 from advisor.domain.forecasts import HorizonForecast
 from serving.api.service import DurationAnswer
-from tests.serving.fake_service import FakePages, FakeService, a_demand, a_forecast, a_pool, a_slice_class, an_advice
+from tests.serving.fake_service import FakePages, FakeService
+from tests.serving.fake_values import a_demand, a_forecast, a_pool, a_slice_class, an_advice
 from tests.serving.http import an_app, get, post
 
 DURATIONS = "/v1/predictions/durations"

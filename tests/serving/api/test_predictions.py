@@ -10,7 +10,8 @@ import pytest
 from advisor.domain.explanations import DurationExplanation, FeatureEffect
 from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from serving.api.service import DurationAnswer, DurationAsk
-from tests.serving.fake_service import FakeService, a_forecast
+from tests.serving.fake_service import FakeService
+from tests.serving.fake_values import a_forecast
 from tests.serving.http import an_app, post
 
 PATH = "/v1/predictions/durations"

@@ -8,7 +8,8 @@ import pytest
 
 from advisor.domain.slices import CurvePoint
 from serving.advice_json import advice_document, pool_document
-from tests.serving.fake_service import FakeService, a_pool, a_slice_class, an_advice
+from tests.serving.fake_service import FakeService
+from tests.serving.fake_values import a_pool, a_slice_class, an_advice
 from tests.serving.http import an_app, get, post
 
 PROMISED = {"time", "mode", "models", "pools"}
