@@ -3,7 +3,8 @@ from __future__ import annotations
 import re
 
 from serving.metrics import GAUGES, REQUEST_SECONDS, REQUESTS
-from tests.serving.fake_service import FakePages, FakeService, a_pool, an_advice
+from tests.serving.fake_service import FakePages, FakeService
+from tests.serving.fake_values import a_pool, an_advice
 from tests.serving.http import an_app, call, get
 
 SAMPLE = re.compile(r"^([a-z_]+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
