@@ -11,15 +11,16 @@ import pytest
 from advisor.domain.jobs import Outcome
 from advisor.errors import Refused
 from advisor.features.replay import events_of
+from advisor.forecast.blend import Weights
 from advisor.forecast.calibration import CalibrationSettings
 from advisor.forecast.duration import DurationPredictor
-from advisor.forecast.live_forest import LiveForest
+from advisor.forecast.live import LiveModel
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from tests.builders import NOON, a_history, a_job
-from training.backtest import BacktestSettings, _history, _replayed, evaluate_durations
+from training.backtest import BacktestSettings, _digest, _history, _replayed, evaluate_durations
 from training.duration import DurationSettings, fit_durations
 from training.duration_table import duration_table
-from training.forest_replay import ForestReplay
+from training.model_replay import ModelReplay
 
 SMALL = DurationSettings(trees=3, leaves=63, least_jobs=50, calibration=CalibrationSettings(least=40, every=5))
 SETTINGS = BacktestSettings(fit=SMALL, refit_days=0.2)
@@ -47,7 +48,7 @@ def replayed_online(model, jobs, until):
 
 
 def assert_batch_equals_online(jobs, split, settings):
-    """The whole answers: forest, calibration, shrinkage and floor."""
+    """The whole answers: forest, hazard, baseline, their weights and the calibration."""
     chosen = BacktestSettings(split=split, fit=settings)
     history = _history(jobs, chosen, None)
     model = fit_durations(jobs, datetime.fromtimestamp(history.split, UTC), settings)
@@ -61,34 +62,67 @@ def test_the_replay_in_batches_answers_what_the_online_path_answers(history):
     assert set(assert_batch_equals_online(history, 0.5, SMALL)) == {"model"}
 
 
+def test_the_replay_in_batches_stands_aside_where_the_online_path_does(history):
+    """Owners without a past where every job of the fit had one: the baseline answers, in both."""
+    warm = replace(SMALL, newest_jobs=200)
+    jobs = [replace(job, user=f"new-{n}") if n > 500 and n % 7 == 0 else job for n, job in enumerate(history)]
+    assert set(assert_batch_equals_online(jobs, 0.5, warm)) == {"model", "median_of_5"}
+
+
 @pytest.mark.traces
 def test_the_replay_of_a_real_cluster_answers_what_the_online_path_answers(traces: Path):
     file = TraceFile(traces / "philly/philly_first_15000_jobs.csv", TraceFormat.PHILLY_USERS)
     jobs = list(file.read(None, datetime(2026, 1, 1, tzinfo=UTC)).jobs)[:2500]
     served = assert_batch_equals_online(jobs, 0.8, replace(SMALL, leaves=255))
     assert len(served) >= 500
-    assert set(served) == {"model", "median_of_5"}
+    assert set(served) == {"model"}
 
 
-def test_randomising_what_had_not_ended_leaves_every_earlier_answer_alone(history):
-    """The leak audit, refits and calibration included."""
-    rng = np.random.default_rng(9)
-    now = history[800].submit
+def with_random_ends(jobs, now, rng):
+    """The same up to ``now``; whatever had not ended, or not begun, by then goes on at random."""
     changed = []
-    for job in history:
+    for job in jobs:
         start = job.start if job.start <= now else max(job.submit, now) + timedelta(seconds=1)
         end = max(start, now) + timedelta(seconds=float(rng.exponential(5000.0)) + 1.0)
         known = job.gone_at <= now
         changed.append(job if known else replace(job, start=start, end=end, outcome=Outcome.FAILED))
+    return changed
+
+
+def test_randomising_what_had_not_ended_leaves_every_earlier_answer_alone(history):
+    """The leak audit: fit, hazard, weights, calibration and every answer up to a moment, to the bit."""
+    now = history[800].submit
     settings = replace(SMALL, least_jobs=20)
-    answers = []
-    for jobs in (history, changed):
-        table = duration_table(jobs, now)
+    models, answers, ends = [], [], []
+    for jobs in (history, with_random_ends(history, now, np.random.default_rng(9))):
+        table = duration_table(jobs, jobs[-1].submit)
         model = fit_durations(jobs, history[700].submit, settings)
-        replay = ForestReplay(jobs, table, now)
-        answers.append([asked.cdf for asked in replay.run(LiveForest(model), now.timestamp())])
+        live = LiveModel(model)
+        replay = ModelReplay(jobs, table, jobs[-1].submit)
+        asked = list(replay.run(live, now.timestamp()))
+        models.append(model)
+        answers.append([(one.cdf, one.placement.hazard) for one in asked])
+        ends.append((live._weights.by_class, live._bend.added, [q.to_json() for q in live.questions]))
+    assert models[0] == models[1]
+    assert models[0].hazard == models[1].hazard
     assert len(answers[0]) == len(answers[1]) >= 95
-    assert all(np.array_equal(one, other) for one, other in zip(*answers, strict=True))
+    for one, other in zip(*answers, strict=True):
+        assert all(np.array_equal(*both) for both in zip(one, other, strict=True))
+    assert np.array_equal(ends[0][0], ends[1][0])
+    assert not np.array_equal(ends[0][0], Weights.prior(model.blend).by_class)
+    assert np.array_equal(ends[0][1], ends[1][1])
+    assert ends[0][2] == ends[1][2]
+
+
+def test_randomising_what_had_not_ended_leaves_a_refit_alone(history):
+    """A model fitted at that very moment, with its window of questions, has not seen how anything ends."""
+    now = history[800].submit
+    settings = replace(SMALL, least_jobs=20)
+    changed = with_random_ends(history, now, np.random.default_rng(10))
+    models = [fit_durations(jobs, now, settings) for jobs in (history, changed)]
+    assert models[0] == models[1]
+    assert sum(question.parts is not None for question in models[0].questions) >= 3
+    assert np.array_equal(*(LiveModel(model)._weights.by_class for model in models))
 
 
 def test_the_model_beats_the_floor_where_habits_hold(report):
@@ -108,7 +142,7 @@ def test_the_report_is_the_documented_shape(report):
     model = document["predictors"]["model"]
     assert set(model["pinball_log"]) == {"0.5", "0.9", "0.95"}
     assert set(model["coverage"]) == {"0.5", "0.8", "0.9", "0.95"}
-    assert set(model["by"]) == {"warm", "cold", "gpus"}
+    assert set(model["by"]) == {"warm", "cold", "gpus", "key", "decade"}
     assert set(model["by"]["gpus"]) == {"1", "2", "8"}
     assert model["by"]["warm"]["n"] + model["by"]["cold"]["n"] == model["n"]
     assert sum(scores["n"] for scores in model["by"]["gpus"].values()) == model["n"]
@@ -122,9 +156,21 @@ def test_the_same_history_gives_the_same_report(history, report):
     assert evaluate_durations(history, SETTINGS) == report
 
 
-def test_another_history_has_another_digest(history, report):
-    other = [replace(history[0], gpus=4.0), *history[1:]]
-    assert evaluate_durations(other, SETTINGS).protocol.data_digest != report.protocol.data_digest
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"gpus": 4.0},
+        {"user": "eve"},
+        {"name": "train-17"},
+        {"image": "torch:2"},
+        {"gpu_kind": "H100"},
+        {"priority": 3},
+        {"time_limit_seconds": 60.0},
+        {"calendar_known": False},
+    ],
+)
+def test_another_history_has_another_digest(history, other):
+    assert _digest([replace(history[0], **other), *history[1:]]) != _digest(history)
 
 
 def test_jobs_still_running_are_not_scored_and_the_report_says_so(history):

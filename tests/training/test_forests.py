@@ -8,6 +8,7 @@ import pytest
 
 from advisor.errors import Refused
 from advisor.features.duration import DURATION_SCHEMA
+from advisor.forecast.calibration import CalibrationSettings
 from tests.builders import NOON, a_history, a_job
 from training.calibrate import warm_up_begins
 from training.duration import DurationSettings, fit_durations
@@ -91,7 +92,7 @@ def test_the_calibration_window_is_of_jobs_its_model_had_not_seen(history, model
 
 
 def test_the_warm_up_leaves_half_to_fit_on_and_no_question_older_than_the_window():
-    settings = SMALL.calibration
+    settings = CalibrationSettings(window=1500, days=14.0)
     hours = np.arange(4000.0) * 3600
     assert warm_up_begins(hours, 4000 * 3600.0, settings) == (4000 - 14 * 24) * 3600.0
     assert warm_up_begins(hours[:100], 1e9, settings) == 1e9 - 14 * 86400
