@@ -114,6 +114,7 @@ def error_by_duration(report: DurationReport) -> Chart | None:
         "xaxis": duration_axis("Actual duration", lows[0], lows[-1] * 10) | _ticks(lows[0], lows[-1] * 10),
         "yaxis": axis(
             "Off by a factor of",
+            automargin=True,
             range=[0, 1.1 * highest],
             tickvals=[math.log(factor) for factor in _spaced(ticks, 1.1 * highest)],
             ticktext=[f"\u00d7{factor:,g}" for factor in _spaced(ticks, 1.1 * highest)],

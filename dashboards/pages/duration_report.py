@@ -82,13 +82,20 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunningRow:
-    """Jobs that ran longer than an age, as one predictor saw what was left of them."""
+class RestRow:
+    """What one predictor said of the rest of running jobs."""
+
+    predictor: Annotated[str, "Whose answer at submission was conditioned on the age."]
+    covered: Annotated[tuple[str, ...], "Share whose rest came within P50, P80, P90 and P95 of the rest."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningAge:
+    """Jobs that ran longer than an age."""
 
     age: Annotated[str, "How long the jobs had run when they were asked about again."]
-    predictor: Annotated[str, "Whose answer at submission was conditioned on the age."]
     jobs: Annotated[int, "Jobs that ran longer than that."]
-    covered: Annotated[tuple[str, ...], "Share whose rest came within P50, P80, P90 and P95 of the rest."]
+    rows: Annotated[tuple[RestRow, ...], "What was said of their rest, one row a predictor."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +124,7 @@ class DurationReportPage:
     charts: Annotated[tuple[Chart, ...], "Whether promises were kept: over all levels, and from week to week."]
     decades: Annotated[Chart | None, "How far off the medians were, by the duration that came."]
     groupings: Annotated[tuple[Grouping, ...], "The same jobs by what was known of them, and by what they were."]
-    running: Annotated[tuple[RunningRow, ...], "Whether the rest of a running job came within what was promised."]
+    running: Annotated[tuple[RunningAge, ...], "Whether the rest of a running job came within what was promised."]
     protocol: Annotated[ProtocolView, "How all of this was measured."]
 
 
@@ -248,20 +255,24 @@ def _decade_name(decade: str) -> str:
 def _roughly(seconds: float) -> str:
     """To two digits: a bound of a decade is round in seconds only."""
     number, unit = shown_duration(seconds).split()
-    return f"{float(f'{float(number):.2g}'):g} {unit}"
+    return f"{float(f'{float(number):.2g}'):g}\u00a0{unit}"
 
 
-def _running(report: DurationReport) -> tuple[RunningRow, ...]:
-    ages = dict.fromkeys(age for table in report.running.values() for age, scores in table.items() if scores.n)
+def _running(report: DurationReport) -> tuple[RunningAge, ...]:
+    ages = {age: scores.n for table in report.running.values() for age, scores in table.items() if scores.n}
     return tuple(
-        RunningRow(
+        RunningAge(
             age=_age(float(age)),
-            predictor=predictor_name(name),
-            jobs=table[age].n,
-            covered=tuple(percent(table[age].coverage.get(level)) for level in PROMISED),
+            jobs=jobs,
+            rows=tuple(
+                RestRow(
+                    predictor=predictor_name(name),
+                    covered=tuple(percent(table[age].coverage.get(level)) for level in PROMISED),
+                )
+                for name, table in report.running.items()
+            ),
         )
-        for age in ages
-        for name, table in report.running.items()
+        for age, jobs in ages.items()
     )
 
 
