@@ -118,7 +118,7 @@ class MedianOfFive:
 
     _WINDOW = 500
     _SHARES = np.linspace(0.0, 1.0, 21)[1:]
-    _LEAST = 5
+    _LEAST = 20
     _NARROWEST = 0.02
     _WIDEST = 3.0
 
@@ -230,11 +230,22 @@ class MedianOfFive:
     def _halves(self, residuals: Sequence[float]) -> tuple[Floats, Floats]:
         """Distances from the median at equal steps of probability, to the lower and to the upper side."""
         if len(residuals) < self._LEAST:
-            wide = self._WIDEST * self._SHARES
-            return wide, wide
+            return self._thinly(residuals)
         return (
             self._distances([-value for value in reversed(residuals) if value < 0]),
             self._distances([value for value in residuals if value > 0]),
+        )
+
+    def _thinly(self, residuals: Sequence[float]) -> tuple[Floats, Floats]:
+        """The same of a few residuals, filled up with an even spread over a wide range.
+
+        One residual says little about where half of all durations lie. Those on the spot count to both sides.
+        """
+        missing = self._LEAST - len(residuals)
+        even = [self._WIDEST * (place + 0.5) / missing for place in range(missing)]
+        return (
+            self._distances(sorted([*(-value for value in residuals if value <= 0), *even])),
+            self._distances(sorted([*(value for value in residuals if value >= 0), *even])),
         )
 
     def _distances(self, sizes: Sequence[float]) -> Floats:

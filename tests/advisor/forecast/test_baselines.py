@@ -114,3 +114,11 @@ def test_a_running_job_is_answered_what_remains():
     whole, rest = floor.forecast([a_job("a"), replace(a_job("b"), gpus=1.0)], NOON, [0.0, 300.0])
     assert whole.distribution.median == pytest.approx(600.0)
     assert rest.distribution.median == pytest.approx(300.0, rel=0.05)
+
+
+def test_a_single_miss_does_not_move_half_of_the_mass_to_where_it_missed():
+    """Half of all durations below a second because one once was: nobody would have promised that."""
+    floor = told(*[600.0] * 3, 0.02, 600.0)
+    law = floor.answer(a_job("next"), 0.0).distribution
+    assert law.probability_by(1.0) < 0.05
+    assert 60.0 < law.typical < 6000.0
