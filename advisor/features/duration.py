@@ -67,7 +67,6 @@ DURATION_SCHEMA = FeatureSchema(
 """The columns of every row, in order. Unknown is NaN."""
 
 _UNSEEN = KeyHistory()
-_NAMELESS = [math.nan] * len(KEY_FEATURES)
 _GROUP_WINDOW = 20
 
 
@@ -173,8 +172,9 @@ class DurationFeatures:
         outcome = same.last_outcome
         values = same.values(moment)
         values += owner.values(moment)
+        # A job without a name is one whose name has not been seen: it is not refused where all others have names.
         named = keys.owner_gpus_name
-        values += _NAMELESS if named is None else self._keys.get(named, _UNSEEN).values(moment)
+        values += (_UNSEEN if named is None else self._keys.get(named, _UNSEEN)).values(moment)
         values.append(math.nan if outcome is None else _OUTCOME_CODES[outcome])
         for group in _groups_of(job, keys):
             values += self._of_group(group)
