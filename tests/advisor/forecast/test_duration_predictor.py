@@ -194,6 +194,19 @@ def test_what_the_request_leaves_out_is_filled_with_the_usual_and_said(live, end
     assert known.reasons[0].startswith("unknown_hour")
 
 
+def test_a_request_without_a_name_is_answered_where_every_job_of_the_fit_had_one(history, end):
+    """The name of the work is what one may know; its owner's history is known all the same."""
+    named = [replace(job, name=f"train-{job.user}-{number}") for number, job in enumerate(history)]
+    predictor = DurationPredictor(fit_durations(named, history[600].submit, SMALL))
+    predictor.replay(named, end)
+    plain = a_job("x", user="user-1", nodes=1)
+    asked = [plain, replace(plain, id="y", name="train-user-1-9"), replace(plain, id="z", name="something-else")]
+    nameless, called, new = predictor.forecast(asked, end)
+    assert (nameless.served, nameless.key, nameless.reasons) == ("model", "user+gpus", ())
+    assert (called.served, called.key) == ("model", "user+gpus+name")
+    assert nameless.distribution == new.distribution != called.distribution
+
+
 def test_an_answer_that_is_not_finite_never_leaves(live, end):
     """Field report A19: the number that goes out is a fallback with the reason beside it."""
     live._live._leaves._mass[:] = np.nan
