@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from advisor.domain.jobs import Job, Outcome
+from advisor.features.names import template_of
 
 CODES = {Outcome.COMPLETED: 0.0, Outcome.FAILED: 1.0, Outcome.CANCELLED: 2.0}
 
@@ -22,9 +23,16 @@ def oracle_row(jobs: Sequence[Job], place: int) -> dict[str, float]:
     gone.sort(key=lambda job: (job.gone_at, _turn(job)))
     row: dict[str, float] = {}
     owner = lambda job: ("user", job.user) if job.user is not None else ("namespace", job.namespace)  # noqa: E731
+    work = lambda job: template_of(job.name or job.image or "")  # noqa: E731
     for prefix, same in (
         ("og", lambda job: owner(job) == owner(asked) and job.gpus == asked.gpus),
         ("o", lambda job: owner(job) == owner(asked)),
+        (
+            "ogn",
+            lambda job: (
+                (owner(job), job.gpus, work(job)) == (owner(asked), asked.gpus, work(asked)) and work(asked) is not None
+            ),
+        ),
     ):
         mine = _of_key([j for j in before if same(j)], [j for j in gone if same(j)], now)
         row |= {f"{prefix}_{name}": value for name, value in mine.items()}
@@ -34,6 +42,8 @@ def oracle_row(jobs: Sequence[Job], place: int) -> dict[str, float]:
     row["gpus"] = asked.gpus
     row["nodes"] = np.nan if asked.nodes is None else asked.nodes
     row["cpus"] = np.nan if asked.cpus is None else asked.cpus
+    row["priority"] = np.nan if asked.priority is None else asked.priority
+    row["time_limit"] = np.log(asked.time_limit_seconds) if asked.time_limit_seconds else np.nan
     return row
 
 
@@ -150,8 +160,17 @@ def _last_outcome(gone: Sequence[Job]) -> float:
 
 def _of_parents(before: Sequence[Job], gone: Sequence[Job], asked: Job, now: datetime) -> dict[str, float]:
     same_gpus, every = _logs([job for job in gone if job.gpus == asked.gpus])[-20:], _logs(gone)
+    # A namespace is a key of its own only of jobs that name a user too.
+    shared = [j for j in gone if j.user is not None and j.namespace == asked.namespace]
+    same_space = _logs(shared if asked.user is not None and asked.namespace is not None else [])[-20:]
+    alike = [job for job in gone if job.gpu_kind == asked.gpu_kind]
+    same_kind = _logs(alike if asked.gpu_kind is not None else [])[-20:]
     ends = [job.end for job in gone if job.end is not None and job.outcome is not Outcome.CENSORED]
     return {
+        "namespace_median_20": _quantile(same_space, 0.5),
+        "namespace_q90_20": _quantile(same_space, 0.9),
+        "kind_median_20": _quantile(same_kind, 0.5),
+        "kind_q90_20": _quantile(same_kind, 0.9),
         "gpus_median_20": _quantile(same_gpus, 0.5),
         "gpus_q90_20": _quantile(same_gpus, 0.9),
         "all_median_5": _quantile(every[-5:], 0.5),

@@ -25,6 +25,10 @@ def assert_rows_agree(jobs, places):
             assert value == pytest.approx(expected[name], abs=1e-6, nan_ok=True), (name, place)
 
 
+WORK = ({}, {}, {"name": "train-17"}, {"name": "train-18"}, {"name": "4711"}, {"image": "train:9"}, {"name": "eval"})
+SHAPES = ({}, {"gpu_kind": "H100"}, {"gpu_kind": "A100", "priority": -3}, {"time_limit_seconds": 3600.0})
+
+
 @st.composite
 def worlds(draw: st.DrawFn) -> list[Job]:
     """Few owners and whole seconds, so that ties, bursts, waits and losses of sight are common."""
@@ -43,8 +47,9 @@ def worlds(draw: st.DrawFn) -> list[Job]:
             fields |= {"outcome": fate, "last_seen": gone}
         elif fate != "running":
             fields |= {"end": gone, "outcome": fate}
-        owner = draw(st.sampled_from([("ada", None), ("bob", "lab"), (None, "lab"), (None, None)]))
+        owner = draw(st.sampled_from([("ada", None), ("ada", "lab"), ("bob", "lab"), (None, "lab"), (None, None)]))
         gpus = draw(st.sampled_from([1.0, 2.0]))
+        fields |= draw(st.sampled_from(WORK)) | draw(st.sampled_from(SHAPES))
         jobs.append(Job(id=str(number), submit=moment, gpus=gpus, user=owner[0], namespace=owner[1], **fields))
     return jobs
 

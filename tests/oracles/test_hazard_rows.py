@@ -23,7 +23,7 @@ def bin_of(cuts, x):
 
 
 def oracle_counts(cuts, seen, decay):
-    """Per bin: weight of ends, weight at risk, weight of those alive at last. ``seen``: (kind, ln seconds), newest first.
+    """Per bin: weight of ends, at risk, and of those alive at last, of pairs (kind, ln seconds), newest first.
 
     Whoever was alive at last within a bin was at risk through half of it.
     """

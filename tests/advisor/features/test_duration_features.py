@@ -48,18 +48,53 @@ def test_an_owner_is_known_at_another_gpu_count_too():
     assert row["gpus"] == 10_000
 
 
+def ends(features, job):
+    """How many ends are known of the same owner and GPU count, of the owner, and of that work."""
+    row = asked(features, job)
+    return [round(math.expm1(row[f"{key}_count"])) for key in ("og", "o", "ogn")]
+
+
 def test_user_and_namespace_of_one_name_are_two_owners_and_the_user_goes_first():
     features = after(a_job("by-user", user="vision", namespace="shared"))
-    assert features.history(a_job("x", user="vision")) == ("owner_gpus", 1)
-    assert features.history(a_job("x", user=None, namespace="vision")) == ("gpus", 1)
-    assert features.history(a_job("x", user=None, namespace="shared")) == ("gpus", 1)
+    assert ends(features, a_job("x", user="vision")) == [1, 1, 0]
+    assert ends(features, a_job("x", user=None, namespace="vision")) == [0, 0, 0]
+    assert ends(features, a_job("x", user=None, namespace="shared")) == [0, 0, 0]
 
 
 def test_jobs_that_name_nobody_are_one_group():
     features = after(a_job("nobody", user=None))
-    assert features.history(a_job("x", user=None)) == ("owner_gpus", 1)
-    assert features.history(a_job("x", user=None, gpus=4)) == ("owner", 1)
-    assert features.history(a_job("x", user="ada", gpus=4)) == ("all", 1)
+    assert ends(features, a_job("x", user=None)) == [1, 1, 0]
+    assert ends(features, a_job("x", user=None, gpus=4)) == [0, 1, 0]
+    assert ends(features, a_job("x", user="ada", gpus=4)) == [0, 0, 0]
+
+
+def test_work_is_known_by_its_name_without_its_numbers_and_by_its_image_where_it_has_none():
+    called = replace(a_job("first"), name="train-17", image="torch:2")
+    features = after(called, replace(a_job("second"), image="torch:2"))
+    assert ends(features, replace(a_job("x"), name="train-18", image="jax:1")) == [2, 2, 1]
+    assert ends(features, replace(a_job("x"), image="torch:3")) == [2, 2, 1]
+    assert ends(features, replace(a_job("x"), name="4711")) == [2, 2, 0]
+    assert ends(features, replace(a_job("x", gpus=4), name="train-18")) == [0, 2, 0]
+    assert ends(features, replace(a_job("x", user="bob"), name="train-18")) == [0, 0, 0]
+
+
+def test_a_job_without_a_name_is_one_whose_name_has_not_been_seen():
+    features = after(replace(a_job("named"), name="train-17"))
+    rows = [features.row(job, LATER) for job in (a_job("x"), replace(a_job("x"), name="never-seen"))]
+    assert np.array_equal(*rows, equal_nan=True)
+
+
+def test_namespace_and_kind_tell_what_others_did_there():
+    features = after(
+        replace(a_job("there", user="bob", namespace="lab", seconds=60.0), gpu_kind="H100"),
+        a_job("elsewhere", user="eve", namespace="shop", seconds=3600.0),
+    )
+    row = asked(features, replace(a_job("x", namespace="lab"), gpu_kind="H100", priority=5, time_limit_seconds=600.0))
+    assert row["namespace_median_20"] == row["kind_q90_20"] == pytest.approx(math.log(60.0))
+    assert (row["priority"], row["time_limit"]) == (5.0, pytest.approx(math.log(600.0)))
+    alone = asked(features, a_job("x", user=None, namespace="lab"))
+    gaps = ("namespace_median_20", "kind_median_20", "priority", "time_limit")
+    assert all(math.isnan(alone[name]) for name in gaps)
 
 
 def test_a_duration_counts_from_the_start_and_a_waiting_job_does_not_run():
@@ -148,7 +183,7 @@ def test_asking_changes_nothing_and_telling_twice_changes_nothing():
     once = features.row(job, LATER)
     features.ended(done, done.end)
     assert np.array_equal(features.row(job, LATER), once, equal_nan=True)
-    assert features.history(job) == ("owner_gpus", 1)
+    assert ends(features, job) == [1, 1, 0]
 
 
 def test_a_submission_told_late_does_not_become_the_latest():
@@ -161,6 +196,6 @@ def test_a_submission_told_late_does_not_become_the_latest():
 
 def test_an_empty_history_is_known_to_be_empty():
     features = DurationFeatures()
-    assert features.history(a_job()) == ("all", 0)
+    assert ends(features, a_job()) == [0, 0, 0]
     assert math.isnan(asked(features, a_job())["all_median_100"])
     assert not features.is_open("job-1")

@@ -54,4 +54,4 @@ def test_two_features_of_one_name_are_a_defect():
 def test_every_duration_feature_says_what_it_means_and_in_which_unit():
     assert all(feature.meaning and feature.unit for feature in DURATION_SCHEMA.features)
     asked = {feature.name for feature in DURATION_SCHEMA.features if feature.known_when is KnownWhen.REQUEST}
-    assert asked == {"hour", "gpus", "nodes", "cpus"}
+    assert asked == {"hour", "gpus", "nodes", "cpus", "priority", "time_limit"}

@@ -57,8 +57,8 @@ def test_jobs_that_come_in_groups_of_one_fate_are_not_taken_for_so_many_witnesse
     added = {1.0: [], 10.0: []}
     for seed in range(40):
         outcomes = came_true(said, np.repeat(draws(1000.0, 0.8, 150, seed), 10))
-        for alike in added:
-            added[alike].append(np.abs(Bend.drawn(CalibrationSettings(alike=alike), outcomes).added).mean())
+        for alike, sizes in added.items():
+            sizes.append(np.abs(Bend.drawn(CalibrationSettings(alike=alike), outcomes).added).mean())
     assert np.mean(added[10.0]) < 0.005
     assert np.mean(added[10.0]) < 0.4 * np.mean(added[1.0])
 

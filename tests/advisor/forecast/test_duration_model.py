@@ -69,10 +69,10 @@ def test_a_damaged_document_is_refused(saved, text):
         DurationModel.load(saved)
 
 
-@pytest.mark.parametrize("format", [1, 3])
-def test_another_format_is_refused(saved, format):
-    edit(saved, format=format)
-    with pytest.raises(Refused, match=f"model format: {format}"):
+@pytest.mark.parametrize("other", [1, 3])
+def test_another_format_is_refused(saved, other):
+    edit(saved, format=other)
+    with pytest.raises(Refused, match=f"model format: {other}"):
         DurationModel.load(saved)
 
 
