@@ -153,9 +153,11 @@ def _history(jobs: Sequence[Job], settings: BacktestSettings, progress: Progress
     split = ordered[max(int(settings.split * len(ordered)), 1)].submit
     until = max(moment for job in ordered for moment in (job.submit, job.start, job.gone_at) if moment is not None)
     floors = _floors(ordered, split)
+    scored = sum(job.submit >= split for job in ordered)
+    newest = scored + settings.fit.jobs_needed
     return _History(
         jobs=ordered,
-        table=duration_table(ordered, until, progress),
+        table=duration_table(ordered, until, progress, newest),
         floors={place: answer.distribution for place, answer in floors.items()},
         keys={place: answer.key for place, answer in floors.items()},
         split=split.timestamp(),
@@ -233,7 +235,7 @@ def _replayed(history: _History, model: DurationModel) -> dict[int, DurationDist
 def _scored_jobs(history: _History, scored: NDArray[np.intp]) -> ScoredJobs:
     return ScoredJobs(
         weeks=np.floor((history.table.submit[scored] - history.split) / (7 * SECONDS_PER_DAY)),
-        warm=history.table.rows[scored, _OWNER_GPUS_COUNT] > 0,
+        warm=history.table.asked(scored)[0][:, _OWNER_GPUS_COUNT] > 0,
         gpus=np.array([history.jobs[int(job)].gpus for job in scored], dtype=np.float64),
         keys=[history.keys[int(job)] for job in scored],
     )

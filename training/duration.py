@@ -30,7 +30,7 @@ def fit_durations(
     """
     chosen = settings or DurationSettings()
     moment = utc(now, "now")
-    table = duration_table(jobs, moment, progress)
+    table = duration_table(jobs, moment, progress, newest=chosen.jobs_needed)
     model = fit_forests(table, moment.timestamp(), chosen)
     if model is None:
         return None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from advisor.domain.jobs import Job, Outcome
 from advisor.domain.units import utc
+from advisor.errors import Defect
 from advisor.features.duration import DURATION_SCHEMA, DurationFeatures
 from advisor.features.latest import LATEST
 from advisor.features.replay import EventKind, events_of
@@ -33,7 +34,8 @@ _TOLD_EVERY = 1000
 class DurationTable:
     """Rows and outcomes of jobs, in the order the jobs were given; times are Unix seconds, NaN while unknown.
 
-    ``latest`` are the submissions around each job (:mod:`advisor.features.latest`) when it was asked about;
+    ``rows`` and ``latest``, the submissions around each job (:mod:`advisor.features.latest`) when it was asked about,
+    are kept of the last of them by submission only where there is a ``place`` for each job (-1: not kept);
     ``seconds`` is how long a job ran, or was seen to run where ``censored``; ``gone`` when that became known.
     """
 
@@ -44,6 +46,22 @@ class DurationTable:
     gone: Floats
     seconds: Floats
     censored: Bools
+    place: NDArray[np.intp] | None = None
+
+    def kept(self, jobs: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Those of ``jobs`` whose rows were kept."""
+        return jobs if self.place is None else jobs[self.place[jobs] >= 0]
+
+    def asked(self, jobs: NDArray[np.intp]) -> tuple[Floats, Singles]:
+        """Rows and latest submissions of ``jobs``.
+
+        Raises:
+            Defect: of one of them they were not kept.
+        """
+        places = jobs if self.place is None else self.place[jobs]
+        if places.size and places.min() < 0:
+            raise Defect("a job is asked about whose row was not kept")
+        return self.rows[places], self.latest[places]
 
     def known_at(self, now: float) -> tuple[Floats, Bools, Bools]:
         """As of ``now``: seconds run so far, whether that is the whole duration, and which jobs have run at all.
@@ -55,8 +73,10 @@ class DurationTable:
         return age, gone & ~self.censored, age > 0
 
 
-def duration_table(jobs: Sequence[Job], until: datetime, progress: Progress | None = None) -> DurationTable:
-    """Replay ``jobs`` up to ``until`` and keep the row of every submission.
+def duration_table(
+    jobs: Sequence[Job], until: datetime, progress: Progress | None = None, newest: int | None = None
+) -> DurationTable:
+    """Replay ``jobs`` up to ``until`` and keep the row of every submission, or of the ``newest`` so many.
 
     Jobs submitted later have a row of NaN, and of no job is anything known that happened later.
     """
@@ -65,7 +85,8 @@ def duration_table(jobs: Sequence[Job], until: datetime, progress: Progress | No
     times = np.array([[math.nan if m is None else m.timestamp() for m in three] for three in moments]).reshape(-1, 3)
     times[times > limit] = np.nan
     seconds = np.array([run_seconds(job) for job in jobs], dtype=np.float64)
-    rows, latest = _asked(jobs, until, progress)
+    place = _places(times[:, 0], newest)
+    rows, latest = _asked(jobs, until, place, progress)
     return DurationTable(
         rows=rows,
         latest=latest,
@@ -74,18 +95,34 @@ def duration_table(jobs: Sequence[Job], until: datetime, progress: Progress | No
         gone=times[:, 2],
         seconds=np.where(np.isnan(times[:, 2]), np.nan, seconds),
         censored=np.array([job.outcome is Outcome.CENSORED for job in jobs], dtype=np.bool_),
+        place=place,
     )
 
 
-def _asked(jobs: Sequence[Job], until: datetime, progress: Progress | None) -> tuple[Floats, Singles]:
+def _places(submit: Floats, newest: int | None) -> NDArray[np.intp] | None:
+    """Where the rows of the ``newest`` jobs go, -1 for all others; None where all are kept."""
+    if newest is None or newest >= submit.size:
+        return None
+    kept = np.argsort(submit, kind="stable")[-newest:]
+    place = np.full(submit.size, -1, dtype=np.intp)
+    place[kept] = np.arange(newest)
+    return place
+
+
+def _asked(
+    jobs: Sequence[Job], until: datetime, place: NDArray[np.intp] | None, progress: Progress | None
+) -> tuple[Floats, Singles]:
     features = DurationFeatures()
-    rows = np.full((len(jobs), len(DURATION_SCHEMA)), np.nan)
-    latest = np.full((len(jobs), LATEST), np.nan, dtype=np.float32)
+    size = len(jobs) if place is None else int(place.max()) + 1
+    rows = np.full((size, len(DURATION_SCHEMA)), np.nan)
+    latest = np.full((size, LATEST), np.nan, dtype=np.float32)
     asked = 0
     for event in events_of(jobs, until):
         if event.kind is EventKind.SUBMITTED:
-            rows[event.place] = features.row(event.job, event.moment)
-            latest[event.place] = features.latest(event.job, event.moment)
+            at = event.place if place is None else int(place[event.place])
+            if at >= 0:
+                rows[at] = features.row(event.job, event.moment)
+                latest[at] = features.latest(event.job, event.moment)
             features.submitted(event.job)
             asked += 1
             if progress is not None and (asked % _TOLD_EVERY == 0 or asked == len(jobs)):

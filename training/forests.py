@@ -36,7 +36,8 @@ class DurationSettings:
     """How a duration model is fitted.
 
     ``trees`` for each of the two forests, of ``leaves`` leaves holding at least ``least_in_leaf`` jobs;
-    ``newest_jobs`` are fitted on, a job's weight falling to 1/e in ``decay_days``; running jobs enter from
+    the ``newest_jobs`` are fitted on, the newest
+    ``leaf_jobs`` fill the leaves, a job's weight falling to 1/e in ``decay_days``; running jobs enter from
     ``running_from_seconds`` of age on, taken to end ``running_adds`` of ln seconds later. Below
     ``least_jobs`` ended jobs nothing is fitted.
     """
@@ -49,6 +50,7 @@ class DurationSettings:
     columns_plain: float = 0.35
     bins: int = 127
     newest_jobs: int = 30_000
+    leaf_jobs: int = 100_000
     decay_days: float = 7.0
     running_from_seconds: float = 600.0
     running_adds: float = 0.7
@@ -59,6 +61,11 @@ class DurationSettings:
     calibration: CalibrationSettings = field(default_factory=CalibrationSettings)
     blend: BlendSettings = field(default_factory=BlendSettings)
     hazard: HazardSettings = field(default_factory=HazardSettings)
+
+    @property
+    def jobs_needed(self) -> int:
+        """How many of the newest jobs are ever looked at as such, those asked about for calibration included."""
+        return max(self.newest_jobs, self.leaf_jobs, self.hazard.newest_jobs) + self.calibration.window
 
     def to_json(self) -> dict[str, Any]:
         """As kept with the model."""
@@ -79,17 +86,18 @@ def fit_forests(
     seconds, ended, ran = table.known_at(now)
     if int((ended & ran).sum()) < settings.least_jobs:
         return None
-    usable = np.flatnonzero(ran & (ended | (seconds > settings.running_from_seconds)))
+    usable = table.kept(np.flatnonzero(ran & (ended | (seconds > settings.running_from_seconds))))
     usable = usable[np.argsort(table.submit[usable], kind="stable")][-settings.newest_jobs :]
     logs = np.log(seconds[usable]) + np.where(ended[usable], 0.0, settings.running_adds)
     weights = np.exp((table.submit[usable] - table.submit[usable[-1]]) / (settings.decay_days * SECONDS_PER_DAY))
-    rows = table.rows[usable]
+    rows, _ = table.asked(usable)
     never = np.array(~np.isnan(rows).any(axis=0))
     return DurationModel(
         forests=_two_forests(rows, _target(logs), weights, settings),
         trees=(settings.trees, settings.trees),
         leaves=settings.leaves,
         fitted_at=datetime.fromtimestamp(now, UTC),
+        leaves_since=datetime.fromtimestamp(_oldest(table.submit, now, settings.leaf_jobs), UTC),
         jobs=usable.size,
         columns=DURATION_SCHEMA.names,
         fingerprint=DURATION_SCHEMA.fingerprint,
@@ -104,6 +112,11 @@ def fit_forests(
         questions=questions,
         settings=settings.to_json(),
     )
+
+
+def _oldest(submit: Floats, now: float, jobs: int) -> float:
+    """When the oldest of the newest ``jobs`` known at ``now`` was submitted."""
+    return float(np.sort(submit[submit <= now])[-jobs:][0])
 
 
 def _target(logs: Floats) -> Floats:

@@ -75,7 +75,7 @@ def fit_hazard(
         Refused: settings that LightGBM does not take.
     """
     seconds, ended, ran = table.known_at(now)
-    usable = np.flatnonzero(ran)
+    usable = table.kept(np.flatnonzero(ran))
     usable = usable[np.argsort(table.submit[usable], kind="stable")][-settings.newest_jobs :]
     logs = np.log(seconds[usable])
     bins = hazard_bins(np.log(seconds[ended & ran]), grid, settings)
@@ -112,7 +112,7 @@ def _boosted(
 def _rows(table: DurationTable, usable: NDArray[np.intp], bins: HazardBins, lived: Bools) -> Iterator[HazardRows]:
     for first in range(0, usable.size, _BATCH):
         chosen, kept = usable[first : first + _BATCH], lived[first : first + _BATCH]
-        shown = bins.rows(table.rows[chosen], table.latest[chosen])
+        shown = bins.rows(*table.asked(chosen))
         yield HazardRows(shown.rows[kept], shown.start[kept])
 
 

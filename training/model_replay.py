@@ -48,7 +48,7 @@ class ModelReplay:
         placements = self._placements(live.model, events)
         begin = live.model.fitted_at.timestamp()
         for event in events:
-            placement = placements.pop(event.place) if event.kind is EventKind.SUBMITTED else None
+            placement = placements.pop(event.place, None) if event.kind is EventKind.SUBMITTED else None
             cdf = live.take(event, placement)
             if placement is not None and event.at >= begin:
                 yield Asked(event.place, placement, cdf)
@@ -57,10 +57,11 @@ class ModelReplay:
         return [e for e in self._events if (e.at, e.turn) < (until, SUBMISSIONS_TURN)]
 
     def _placements(self, model: DurationModel, events: Sequence[Event]) -> dict[int, Placement]:
-        jobs = [event.place for event in events if event.kind is EventKind.SUBMITTED]
-        if not jobs:
+        since = model.leaves_since.timestamp()
+        submitted = (event for event in events if event.kind is EventKind.SUBMITTED and event.at >= since)
+        jobs = self._table.kept(np.array([event.place for event in submitted], dtype=np.intp))
+        if not jobs.size:
             return {}
-        rows, latest, submits = self._table.rows[jobs], self._table.latest[jobs], self._table.submit[jobs]
         # Jobs the model was fitted on are never asked about: of them only the leaves are needed.
-        asked = submits >= model.fitted_at.timestamp()
-        return dict(zip(jobs, place(model, rows, latest, asked), strict=True))
+        asked = self._table.submit[jobs] >= model.fitted_at.timestamp()
+        return dict(zip(jobs.tolist(), place(model, *self._table.asked(jobs), asked), strict=True))

@@ -6,7 +6,7 @@ Whoever calls it sees to it that one thread at a time changes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -98,7 +98,7 @@ class DurationPredictor:
         for event in events:
             job = event.job
             if event.kind is EventKind.SUBMITTED:
-                if self._live is not None and job.id not in self._placed and job.id not in asked:
+                if self._live is not None and self._to_place(job, self._live, asked):
                     asked[job.id] = self._asked(job, event, self._live, open_ended=job.id not in gone)
                 self._features.submitted(job)
             elif event.kind is EventKind.STARTED:
@@ -110,6 +110,10 @@ class DurationPredictor:
             self._take_to_floor(events)
         else:
             self._take_to_model(self._live, events, asked)
+
+    def _to_place(self, job: Job, live: LiveModel, asked: Container[str]) -> bool:
+        """Whether ``job`` counts in the leaves and is told of for the first time."""
+        return job.submit >= live.model.leaves_since and job.id not in self._placed and job.id not in asked
 
     def _asked(self, job: Job, event: Event, live: LiveModel, *, open_ended: bool) -> _Asked:
         """What is known of ``job`` as it is submitted; the hazard only where it may be asked for."""

@@ -47,7 +47,7 @@ class DurationModel:
     """Everything a fit leaves behind; immutable, saved as text and JSON.
 
     ``forests`` are LightGBM models as text, each of ``trees`` trees of at most ``leaves`` leaves; ``hazard`` is the
-    second opinion they are mixed with.
+    second opinion they are mixed with. Jobs submitted before ``leaves_since`` are too old to count in leaves.
     ``never_missing`` names the columns that had a value in every row of the fit: a tree reads a gap there
     as zero, so a gap is never shown to it. Of these, what the request may leave out and what only others' jobs
     can tell is filled with ``usual``. ``decay_days`` is the age at which a job's weight has fallen to 1/e.
@@ -62,6 +62,7 @@ class DurationModel:
     trees: tuple[int, ...]
     leaves: int
     fitted_at: datetime
+    leaves_since: datetime
     jobs: int
     columns: tuple[str, ...]
     fingerprint: str
@@ -78,6 +79,7 @@ class DurationModel:
     def __post_init__(self) -> None:
         """Keep the time in UTC and check the columns."""
         object.__setattr__(self, "fitted_at", utc(self.fitted_at, "fitted_at"))
+        object.__setattr__(self, "leaves_since", utc(self.leaves_since, "leaves_since"))
         DURATION_SCHEMA.require(self.columns, self.fingerprint)
 
     def __eq__(self, other: object) -> bool:
@@ -101,6 +103,7 @@ class DurationModel:
             "trees": list(self.trees),
             "leaves": self.leaves,
             "fitted_at": self.fitted_at.isoformat(),
+            "leaves_since": self.leaves_since.isoformat(),
             "jobs": self.jobs,
             "columns": list(self.columns),
             "fingerprint": self.fingerprint,
@@ -221,6 +224,7 @@ def _from_json(document: Mapping[str, Any], forests: tuple[str, ...], hazard: st
         trees=tuple(document["trees"]),
         leaves=document["leaves"],
         fitted_at=datetime.fromisoformat(document["fitted_at"]),
+        leaves_since=datetime.fromisoformat(document["leaves_since"]),
         jobs=document["jobs"],
         columns=tuple(document["columns"]),
         fingerprint=document["fingerprint"],
