@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 
@@ -69,6 +70,17 @@ class LazyGroup(TyperGroup):
         command = typer.main.get_command(import_module(entry.module).app)
         command.name = args[0]
         return args[0], command, args[1:]
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # noqa: ANN401 - as a command answers
+        """Run the command; a value that an option refuses is named beside the reason."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            cause = error.__cause__
+            given = repr(cause.errors()[0]["input"]) if isinstance(cause, ValidationError) else ""
+            if given not in error.message:
+                error.message = f"{error.message} ({given} was given)"
+            raise
 
 
 app = typer.Typer(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from advisor.errors import AdvisorError, Defect, Refused, Stale, Transient
 from serving.cli import root
@@ -31,6 +32,26 @@ def test_wrong_usage_ends_with_2(arguments: tuple[str, ...]) -> None:
 
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (("evaluate", "durations", "--split", "nan"), "'nan' was given"),
+        (("train", "--split", "0.99"), "'0.99' was given"),
+        (("serve", "--port", "99999"), "'99999' was given"),
+        (("advise", "--node-gpus", "many"), "'many' was given"),
+        (("advise", "--output", "xml"), "'xml' is not one of"),
+    ],
+)
+def test_an_option_that_is_refused_is_named_with_its_value(arguments: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(root.app, arguments)
+
+    assert result.exit_code == 2
+    message = " ".join(result.output.replace("│", "").split())
+    assert arguments[-2] in message
+    assert said in message
+    assert message.count(arguments[-1]) == 1
 
 
 @pytest.mark.parametrize(
