@@ -162,9 +162,9 @@ def _check_shared(columns: Mapping[str, str], state: list[str]) -> None:
             limit = f"the column is mapped to {other} already"
             raise Refused(f"series.{ours}", theirs, limit, f"Name another column, or leave out {ours} or {other}.")
     for name in state:
-        other = first.get(name, name if name in columns and name not in ("time", "column") else None)
-        if other is not None:
-            raise Refused("series.state", name, f"it is taken by {other} already", "Leave it out of the list.")
+        taken = first.get(name, name if name in columns and name not in ("time", "column") else None)
+        if taken is not None:
+            raise Refused("series.state", name, f"it is taken by {taken} already", "Leave it out of the list.")
 
 
 def _choice(key: str, value: object, allowed: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 
 from advisor.errors import AdvisorError, Refused, Stale, Transient
+from serving.logs import set_up_logs
 
 __all__ = ["COMMANDS", "ExitCode", "app", "main"]
 
@@ -99,6 +100,8 @@ def _root() -> None:
 
 def main() -> None:
     """Run a command; every error of ours becomes one sentence on standard error and an exit code."""
+    # Before any command: left to itself the logger writes to standard output, into the document of a machine.
+    set_up_logs()
     try:
         app(prog_name=sys.argv[0].rsplit("/", 1)[-1])
     except AdvisorError as error:

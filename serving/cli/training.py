@@ -14,6 +14,7 @@ from advisor.domain.reports import DurationReport, DurationScores
 from advisor.errors import Refused
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings
+from serving.cli.alone import training_alone
 from serving.cli.output import progress_bar, table
 from serving.wiring import open_registry
 from training.backtest import BacktestSettings
@@ -42,6 +43,7 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
 
     Raises:
         Refused: the store is empty.
+        Transient: another process trains on the same home.
     """
     now = as_of or store.last_submit()
     if now is None:
@@ -54,7 +56,7 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
         ),
         zone=settings.demand.timezone,
     )
-    with stages("train") as progress:
+    with training_alone(settings.storage.home), stages("train") as progress:
         job = TrainingJob(
             registry=open_registry(settings), plan=plan, now=now, synthetic=store.is_synthetic(), progress=progress
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -24,6 +25,21 @@ def test_help_lists_every_command_without_importing_it() -> None:
     for name, entry in root.COMMANDS.items():
         assert name in result.stdout
         assert entry.help.split(",")[0].split(".")[0] in result.stdout
+
+
+def test_what_any_command_logs_never_reaches_the_document_on_standard_output() -> None:
+    lines = (
+        "import structlog",
+        "from serving.cli import root",
+        "root.app = lambda **_: structlog.get_logger().warning('version_passed_over')",
+        "root.main()",
+    )
+    command = [sys.executable, "-c", "\n".join(lines)]
+
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert result.stdout == ""
+    assert json.loads(result.stderr)["event"] == "version_passed_over"
 
 
 @pytest.mark.parametrize("arguments", [("nope",), ("--nope",), ("models", "show", "durations")])
