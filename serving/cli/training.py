@@ -57,9 +57,11 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
         zone=settings.demand.timezone,
     )
     with training_alone(settings.storage.home), stages("train") as progress:
-        job = TrainingJob(
-            registry=open_registry(settings), plan=plan, now=now, synthetic=store.is_synthetic(), progress=progress
-        )
+        registry = open_registry(settings)
+        if settings.storage.tracking_uri is None:
+            # Nobody else registers in a registry of this home's own while its lock is held.
+            registry.discard_unfinished()
+        job = TrainingJob(registry=registry, plan=plan, now=now, synthetic=store.is_synthetic(), progress=progress)
         return job.run(store.jobs(now))
 
 
