@@ -83,6 +83,8 @@ _DEFAULT_SLICE_MINUTES = 15.0
 _MOST_NODES = 20_000
 _MOST_NODE_GPUS = 64
 _MOST_SHARES = 128
+_MOST_GPUS = 1_000_000
+_MOST_SLICE_MINUTES = 10_080.0  # a week
 _BEYOND_QUANTITIES = 2**63
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -241,7 +243,7 @@ def _pool(table: StrictTable) -> tuple[NodePool, int]:
         replicas=table.whole("replicas", 0),
         gpu_kind=table.text("gpu_kind"),
         node_gpus=_node_gpus(table),
-        slice_minutes=table.number("slice_minutes", 0.0),
+        slice_minutes=table.number("slice_minutes", 0.0, _MOST_SLICE_MINUTES),
         sharing_factor=table.whole("sharing_factor", 1, _MOST_SHARES) or 1,
         owned=table.flag("owned", default=False),
         taints=_taints(table),
@@ -331,7 +333,7 @@ def _node(table: StrictTable, pools: Mapping[str, NodePool], time: datetime) -> 
 
 
 def _workload(table: StrictTable, time: datetime) -> Workload:
-    gpus = table.number("gpus", 0.0)
+    gpus = table.number("gpus", 0.0, _MOST_GPUS)
     if gpus is None:
         raise Refused(table.where("gpus"), None, "it must be given", "Add gpus = 1.")
     submit = _moment(table, "submit", time) or time

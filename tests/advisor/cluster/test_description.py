@@ -143,6 +143,8 @@ def test_without_a_history_the_time_must_be_given():
         (a_pool("node_gpus = [0]"), ["node_gpus", "at least one GPU"]),
         (a_pool('node_gpus = ["8"]'), ["pools[0].node_gpus", "whole numbers"]),
         (a_pool("slice_minutes = nan"), ["pools[0].slice_minutes", "finite"]),
+        (a_pool("slice_minutes = 1e300"), ["pools[0].slice_minutes", "1e+300", "up to 10,080"]),
+        (a_pool('[[workloads]]\nid = "w"\ngpus = 1e308'), ["workloads[0].gpus", "1e+308", "up to 1,000,000"]),
         (a_pool("sharing_factor = 0"), ["pools[0].sharing_factor", "1 or more"]),
         (a_pool("weight = 1\nreplicas = 2"), ["pools[0].replicas", "neither a weight nor GPU limits"]),
         (a_pool("weight = 101"), ["pools[0].weight", "1 to 100"]),
