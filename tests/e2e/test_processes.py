@@ -15,7 +15,6 @@ from typing import Any
 
 import httpx
 import pytest
-import structlog
 from typer.testing import CliRunner
 
 from advisor.domain.ingest import JobBatch
@@ -232,14 +231,6 @@ def test_an_empty_history_is_told_once(fitted: Path, tmp_path: Path) -> None:
     assert result.stderr == "the history is empty; ingest one first: gsa ingest trace ...\n"
 
 
-@pytest.fixture
-def _logs_as_before() -> Iterator[None]:
-    before = structlog.get_config()
-    yield
-    structlog.configure(**before)
-
-
-@pytest.mark.usefixtures("_logs_as_before")
 @pytest.mark.parametrize("apart", [0 * MINUTE, 10 * MINUTE], ids=["at one moment", "ten minutes apart"])
 def test_a_history_of_one_job_over_and_over_is_learned_from_and_advised_on(
     apart: timedelta, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

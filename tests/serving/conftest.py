@@ -6,14 +6,11 @@ from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import pytest
-import structlog
 from structlog.testing import capture_logs
 
 
 @pytest.fixture(autouse=True)
 def logged() -> Iterator[list[MutableMapping[str, Any]]]:
-    """Events logged during the test, oldest first; nothing is printed, and no set-up outlives the test."""
-    before = structlog.get_config()
+    """Events logged during the test, oldest first; nothing is printed."""
     with capture_logs() as events:
         yield events
-    structlog.configure(**before)
