@@ -86,7 +86,8 @@ def test_beyond_the_bound_a_request_is_sent_away_and_may_come_back_when_others_a
     async def crowd() -> tuple[httpx.Response, list[httpx.Response], httpx.Response]:
         slow = SlowApp()
         app = Envelope(slow, body_limit_bytes=1000, counted=lambda *answer: counted.append(answer[2]))
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE) as client:
+        transport = httpx.ASGITransport(app)
+        async with asyncio.timeout(20), httpx.AsyncClient(transport=transport, base_url=BASE) as client:
             # What failed must give its place back too.
             for _ in range(3):
                 assert (await client.get("/broken")).status_code == 500
