@@ -12,7 +12,7 @@ MAPPING ?=
 PORT ?= 8080
 HOST ?= 127.0.0.1
 
-.PHONY: help setup setup-test setup-docs run demo-history test test-browser fmt lint types arch check bench docs lock clean
+.PHONY: help setup setup-test setup-docs run test test-browser fmt lint types arch check bench docs reference screenshots lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -63,6 +63,7 @@ lint: setup-test ## style, unused code, complexity
 
 types: setup-test ## strict types
 	$(BIN)/mypy
+	$(BIN)/mypy -p docs.generators
 	$(BIN)/mypy tests/builders.py
 
 arch: setup-test ## who may import whom
@@ -75,6 +76,12 @@ bench: setup-test ## measured speed, as ratios within one run
 
 docs: setup-docs ## the documentation as a site, in docs/_build
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build
+
+reference: setup-test ## the generated pages of the reference, anew from the code
+	$(BIN)/python -m docs.generators
+
+screenshots: setup-test ## pictures for the documentation, of what make run serves on HOST:PORT
+	$(BIN)/python -m docs.generators.screenshots http://$(HOST):$(PORT)
 
 UV_COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11
 lock: setup ## resolve the locked sets again

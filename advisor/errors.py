@@ -13,7 +13,29 @@ Library exceptions never cross a package boundary: they are translated into one 
 
 from __future__ import annotations
 
-__all__ = ["AdvisorError", "Defect", "Refused", "Stale", "Transient"]
+import re
+
+__all__ = ["AdvisorError", "Defect", "Refused", "Stale", "Transient", "sentences"]
+
+_ASKED = ("?", "!", "…")
+_CLOSING = re.compile(r"[\s.,;:]+$")
+
+
+def sentences(*parts: str) -> str:
+    """``parts`` as sentences in a row, each closed once, whatever mark it came with; empty ones are left out.
+
+    >>> sentences("it cannot be listened on; is it taken?", "no such file.", "Check the path")
+    'it cannot be listened on; is it taken? no such file. Check the path.'
+    """
+    return " ".join(closed for part in parts if (closed := _closed(part)))
+
+
+def _closed(part: str) -> str:
+    text = part.strip()
+    if text.endswith("..."):
+        return text
+    bare = _CLOSING.sub("", text)
+    return bare if not bare or bare.endswith(_ASKED) else f"{bare}."
 
 
 class AdvisorError(Exception):
@@ -23,7 +45,7 @@ class AdvisorError(Exception):
 class Refused(AdvisorError):
     """Input that cannot be accepted, with everything a person needs to mend it.
 
-    The message names the field, the value, the limit it broke and the remedy.
+    The message names the field, the value (None: nothing was given), the limit it broke and the remedy.
     """
 
     def __init__(self, field: str, value: object, limit: str, remedy: str) -> None:
@@ -32,7 +54,8 @@ class Refused(AdvisorError):
         self.value = value
         self.limit = limit
         self.remedy = remedy
-        super().__init__(f"{field}: {_shown(value)} is refused; {limit}. {remedy}")
+        given = "nothing was given" if value is None else f"{_shown(value)} is refused"
+        super().__init__(f"{field}: {given}; {sentences(limit, remedy)}")
 
 
 class Transient(AdvisorError):

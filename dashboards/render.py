@@ -23,18 +23,22 @@ class Renderer:
     """Renders one template from one context; a name that a template misspells is an error, not a blank."""
 
     def __init__(self, assets: Assets) -> None:
-        """Read the templates' folder; ``assets`` tell the addresses and texts of scripts and styles."""
+        """Read every template; ``assets`` tell the addresses and texts of scripts and styles."""
         self._environment = Environment(
             loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
+            auto_reload=False,
         )
         self._environment.filters.update(FORMATS)
         self._environment.policies["json.dumps_kwargs"] = {"allow_nan": False}
         self._environment.globals["asset"] = assets.url
         self._environment.globals["inline"] = assets.text
+        # Read at the start: a mistake shows then, and an upgrade on disk never mixes with the running version.
+        for name in self._environment.list_templates(extensions=["html"]):
+            self._environment.get_template(name)
 
     def page(self, template: str, context: object, kind: type) -> str:
         """``context`` through ``template``, with the help texts of its class ``kind`` beside it.

@@ -106,8 +106,14 @@ def _problem(request: Request, error: Exception) -> Problem:
     if isinstance(error, HTTPException):
         detail = {404: f"Nothing is at {request.url.path}.", 405: f"{request.method} is not possible here."}
         said = detail.get(error.status_code, error.detail)
-        return from_status(error.status_code, said, dict(error.headers or {}))
+        return from_status(error.status_code, said, _with_head(dict(error.headers or {})))
     raise error
+
+
+def _with_head(headers: dict[str, str]) -> dict[str, str]:
+    """What may be asked, HEAD included: it is answered wherever GET is, and no route knows of it."""
+    allowed = headers.get("Allow", "").split(", ")
+    return {**headers, "Allow": ", ".join([*allowed, "HEAD"])} if "GET" in allowed else headers
 
 
 def _by_a_browser(request: Request) -> bool:

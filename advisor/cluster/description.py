@@ -2,7 +2,7 @@
 
 ::
 
-    time = "history"              # the last moment of the stored history (default), or 2026-03-02T12:00:00Z
+    time = "history"              # the moment looked from (default), or an earlier one as 2026-03-02T12:00:00Z
 
     [[pools]]
     name = "default"              # required
@@ -83,6 +83,9 @@ _DEFAULT_SLICE_MINUTES = 15.0
 _MOST_NODES = 20_000
 _MOST_NODE_GPUS = 64
 _MOST_SHARES = 128
+_MOST_GPUS = 1_000_000
+_MOST_SLICE_MINUTES = 10_080.0  # a week
+_BEYOND_QUANTITIES = 2**63
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -93,21 +96,21 @@ def load_description(path: Path, history_end: datetime | None = None) -> Cluster
         Refused: the file cannot be read, is not TOML, or describes no possible cluster.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise Refused("cluster file", str(path), f"it cannot be read: {error}", "Check the path.") from error
     return parse_description(text, history_end)
 
 
 def parse_description(text: str, history_end: datetime | None = None) -> ClusterSnapshot:
-    """The cluster described in TOML text; ``history_end`` is what ``time = "history"`` means.
+    """The cluster described in TOML text; ``history_end`` is what ``time = "history"`` means, and the latest time.
 
     Raises:
         Refused: naming the field, its value, the limit and the remedy.
     """
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused("cluster file", text[:40], f"it is not TOML: {error}", "Correct the syntax.") from error
     top = StrictTable(content, "")
     time = _time(top, history_end)
@@ -125,6 +128,7 @@ def parse_description(text: str, history_end: datetime | None = None) -> Cluster
     workloads = tuple(_workload(table, time) for table in top.tables("workloads") or ())
     top.refuse_unknown()
     snapshot = ClusterSnapshot(time=time, pools=tuple(pools), nodes=tuple(nodes), workloads=workloads)
+    _check_pools(snapshot)
     _check_capacity(snapshot)
     return snapshot
 
@@ -159,6 +163,19 @@ def default_description(pools: Mapping[str, float], time: datetime, node_gpus: i
     return ClusterSnapshot(time=time, pools=tuple(assumed), nodes=tuple(nodes), notes=(note,))
 
 
+def _check_pools(snapshot: ClusterSnapshot) -> None:
+    pools = [pool.name for pool in snapshot.pools]
+    homes = {node.name: node.pool for node in snapshot.nodes}
+    for n, workload in enumerate(snapshot.workloads):
+        where = f"workloads[{n}].pool"
+        if workload.pool is not None and workload.pool not in pools:
+            limit = f"described pools are {', '.join(sorted(pools))}"
+            raise Refused(where, workload.pool, limit, "Use one of them, or leave it out.")
+        home = None if workload.node is None else homes[workload.node]
+        if home is not None and workload.pool not in (None, home):
+            raise Refused(where, workload.pool, f"node {workload.node} is of pool {home}", "Leave it out.")
+
+
 def _check_capacity(snapshot: ClusterSnapshot) -> None:
     held: dict[str, float] = {}
     for workload in snapshot.workloads:
@@ -177,7 +194,11 @@ def _time(top: StrictTable, history_end: datetime | None) -> datetime:
         if history_end is None:
             raise Refused("time", "history", "the history is empty", "Ingest a history first, or give a moment.")
         return utc(history_end, "time")
-    return _absolute(written, "time")
+    time = _absolute(written, "time")
+    if history_end is not None and time > history_end:
+        limit = f"it lies after {history_end.isoformat()}, the moment looked from (where the history ends)"
+        raise Refused("time", time.isoformat(), limit, "Leave it out, or look from then with --as-of.")
+    return time
 
 
 def _absolute(written: str | datetime, where: str) -> datetime:
@@ -222,7 +243,7 @@ def _pool(table: StrictTable) -> tuple[NodePool, int]:
         replicas=table.whole("replicas", 0),
         gpu_kind=table.text("gpu_kind"),
         node_gpus=_node_gpus(table),
-        slice_minutes=table.number("slice_minutes", 0.0),
+        slice_minutes=table.number("slice_minutes", 0.0, _MOST_SLICE_MINUTES),
         sharing_factor=table.whole("sharing_factor", 1, _MOST_SHARES) or 1,
         owned=table.flag("owned", default=False),
         taints=_taints(table),
@@ -255,7 +276,9 @@ def _check_fields(table: StrictTable, pool: NodePool, held: Mapping[str, FieldVa
         limit = "a static pool takes neither a weight nor GPU limits"
         raise Refused(table.where("replicas"), pool.replicas, limit, "Leave them out, or leave replicas out.")
     for resource, quantity in pool.limits.items():
-        parse_quantity(quantity, f"{table.where('limits')}.{resource}")
+        where = f"{table.where('limits')}.{resource}"
+        if parse_quantity(quantity, where) >= _BEYOND_QUANTITIES:
+            raise Refused(where, quantity, "a quantity is below 2^63", "Leave the limit out for none.")
 
 
 def _budgets(table: StrictTable) -> tuple[Budget, ...] | None:
@@ -310,7 +333,7 @@ def _node(table: StrictTable, pools: Mapping[str, NodePool], time: datetime) -> 
 
 
 def _workload(table: StrictTable, time: datetime) -> Workload:
-    gpus = table.number("gpus", 0.0)
+    gpus = table.number("gpus", 0.0, _MOST_GPUS)
     if gpus is None:
         raise Refused(table.where("gpus"), None, "it must be given", "Add gpus = 1.")
     submit = _moment(table, "submit", time) or time

@@ -59,6 +59,8 @@ _MOST_BUDGETS = 50
 _CONSOLIDATE_AFTER = re.compile(r"(?:[0-9]+[smh])+|Never")
 _PART = re.compile(r"([0-9]+)([smh])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600}
+# Karpenter reads it as a Go duration: nanoseconds in 63 bits.
+_MOST_SECONDS = 2**63 / 1e9
 _NODES = re.compile(r"(?:100|[0-9]{1,2})%|[0-9]+")
 _DURATION = re.compile(r"(?:[0-9]+[hm]|[0-9]+h[0-9]+m)(?:0s)?")
 _MACRO = re.compile(r"@(?:annually|yearly|monthly|weekly|daily|midnight|hourly)")
@@ -75,7 +77,7 @@ def consolidate_after_seconds(text: str, field: str = CONSOLIDATE_AFTER) -> floa
         raise Refused(field, text, "it is whole numbers of s, m or h, or Never", "Write 90s, 5m or 1h30m.")
     if text == "Never":
         return math.inf
-    return float(sum(int(number) * _UNIT_SECONDS[unit] for number, unit in _PART.findall(text)))
+    return float(sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _PART.findall(text)))
 
 
 def shown_consolidate_after(seconds: float) -> str:
@@ -128,7 +130,8 @@ def _not_writable(field: str) -> Refused:
 def _check_consolidate_after(field: str, value: FieldValue) -> None:
     if not isinstance(value, str):
         raise Refused(field, value, "it is text such as 180s", "Write it with its unit.")
-    consolidate_after_seconds(value, field)
+    if value != "Never" and consolidate_after_seconds(value, field) >= _MOST_SECONDS:
+        raise Refused(field, value, "it is below 292 years, the longest duration Karpenter can read", "Write Never.")
 
 
 def _check_policy(field: str, value: FieldValue) -> None:

@@ -64,15 +64,16 @@ class StrictTable:
             raise Refused(self.where(key), found, f"it is {most:,} at most", "Correct the number.")
         return found
 
-    def number(self, key: str, above: float) -> float | None:
-        """A finite number above ``above``, None where absent.
+    def number(self, key: str, above: float, most: float = _MOST) -> float | None:
+        """A number above ``above`` and up to ``most``, None where absent.
 
         Raises:
             Refused: anything else.
         """
         found = self._typed(key, (int, float), "a number")
-        if found is not None and not above < found < float("inf"):
-            raise Refused(self.where(key), found, f"it is a finite number above {above:g}", "Correct the number.")
+        if found is not None and not above < found <= most:
+            limit = f"it is a finite number above {above:g} and up to {most:,.0f}"
+            raise Refused(self.where(key), found, limit, "Correct the number.")
         return None if found is None else float(found)
 
     def texts(self, key: str) -> tuple[str, ...] | None:

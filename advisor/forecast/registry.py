@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -129,6 +132,21 @@ class ModelRegistry:
             version = str(self._client.create_model_version(card.name, source, run.info.run_id).version)
             self._client.set_registered_model_alias(card.name, CHALLENGER, version)
         return version
+
+    def discard_unfinished(self) -> int:
+        """Remove what killed registrations left before their versions appeared; how many there were.
+
+        Only files of a local folder are removed. To be called only by who alone registers: a registration
+        under way elsewhere would be taken for one that was killed.
+        """
+        with _translated("unfinished registrations"):
+            found = self._client.search_runs([self._experiment()], "attributes.status = 'RUNNING'")
+            for run in found:
+                left = urlsplit(str(run.info.artifact_uri))
+                if left.scheme == "file":
+                    shutil.rmtree(url2pathname(left.path), ignore_errors=True)
+                self._client.set_terminated(run.info.run_id, "KILLED")
+        return len(found)
 
     def promote(self, name: str, version: str) -> None:
         """Make ``version`` the champion, and challenger no longer.

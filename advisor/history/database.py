@@ -18,7 +18,7 @@ from alembic.util import CommandError
 from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
-from advisor.errors import Defect, Refused, Transient
+from advisor.errors import Defect, Refused, Transient, sentences
 
 __all__ = ["Database"]
 
@@ -174,10 +174,9 @@ def _translated(url: URL) -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        raise Transient(
-            f"the history store {_shown(url)} cannot be used now: {error.orig}. Check that it is reachable, writable "
-            "and not locked by another program, then try again."
-        ) from error
+        trouble = f"the history store {_shown(url)} cannot be used now: {error.orig}"
+        remedy = "Check that it is reachable, writable and not locked by another program, then try again."
+        raise Transient(sentences(trouble, remedy)) from error
     except (UnicodeEncodeError, OverflowError) as error:
         raise Refused(
             "job", str(error), "the database holds UTF-8 text and 64-bit integers", "Correct the source."

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from advisor.domain.jobs import Job
-from advisor.errors import Refused, Transient
+from advisor.errors import Refused, Transient, sentences
 from advisor.history.rows import COLUMNS, Row, job_of, row_of
 
 __all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
@@ -66,9 +66,8 @@ def write_snapshot(jobs: Iterable[Job], folder: Path) -> Snapshot:
         try:
             _write_atomically(table, path)
         except OSError as error:
-            raise Transient(
-                f"the snapshot {path} cannot be written: {error}. Free space or choose a folder."
-            ) from error
+            trouble = f"the snapshot {path} cannot be written: {error}"
+            raise Transient(sentences(trouble, "Free space or choose a folder.")) from error
     return Snapshot(path=path, digest=digest, rows=len(rows))
 
 

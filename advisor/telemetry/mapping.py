@@ -3,7 +3,7 @@
 ::
 
     [columns]                 # ours = theirs; submit and one of duration and end are required
-    submit = "submitted"
+    submit = "submitted"      # times, numbers and the outcome each have a column of their own
     duration = "seconds"
 
     [units]
@@ -55,6 +55,8 @@ COLUMN_FIELDS = (
     "outcome",
 )
 """What a column of a table may be mapped to."""
+
+_LABELS = frozenset({"id", "user", "namespace", "name", "image", "gpu_kind", "pool"})
 
 _DURATION_UNITS = {
     "ms": timedelta(milliseconds=1),
@@ -130,7 +132,7 @@ def read_mapping(path: Path) -> TableMapping:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise Refused("mapping", str(path), "the file cannot be read", f"{error.strerror}: check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise Refused("mapping", str(path), f"it is not TOML: {error}", "Correct the file.") from error
     return mapping_from(document)
 
@@ -201,7 +203,24 @@ def _columns(section: Mapping[str, Any]) -> dict[str, str]:
         not {"duration", "end"} & set(section), "columns.duration", None, "duration or end is required",
         'Name one of the columns, for instance duration = "seconds".',
     )  # fmt: skip
-    return {ours: theirs.strip() for ours, theirs in section.items()}
+    columns = {ours: theirs.strip() for ours, theirs in section.items()}
+    _check_shared(columns)
+    return columns
+
+
+def _check_shared(columns: Mapping[str, str]) -> None:
+    """One label may say two things, such as namespace and pool; one time or number read as two would be a slip.
+
+    Were start the column of submit too, for instance, every job would seem never to have waited.
+    """
+    first: dict[str, str] = {}
+    for ours, theirs in columns.items():
+        other = first.setdefault(theirs, ours)
+        _refuse_if(
+            other != ours and not {ours, other} <= _LABELS, f"columns.{ours}", theirs,
+            f"the column is mapped to {other} already, and only {_listed(_LABELS)} may share one",
+            f"Name another column, or leave out {ours} or {other}.",
+        )  # fmt: skip
 
 
 def _choice(field: str, value: object, meanings: Mapping[str, _Meaning]) -> _Meaning:

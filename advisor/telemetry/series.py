@@ -81,7 +81,7 @@ def read_series_mapping(path: Path) -> SeriesMapping:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise Refused("mapping", str(path), "the file cannot be read", "Check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise Refused("mapping", str(path), f"it is not TOML: {error}", "Correct the file.") from error
     unknown = sorted(set(document) - {"series"})
     if unknown or not isinstance(document.get("series"), dict):
@@ -116,11 +116,13 @@ def _mapping_from(section: Mapping[str, Any]) -> SeriesMapping:
             raise Refused(f"series.{key}", None, "the column is required", f'Name it, for instance {key} = "{key}".')
     pool, pool_column = _pool(section)
     rows = {key: str(section[key]) for key in (*_GPU_ROWS, *KNOWN_STATE) if key in section}
+    state = _state(section.get("state", []))
+    _check_shared({"time": str(section["time"])} | ({"column": pool_column} if pool_column else {}) | rows, state)
     zone = str(section.get("zone", "UTC"))
     zone_named(zone)
     return SeriesMapping(
         time=str(section["time"]),
-        rows=rows | {name: name for name in _state(section.get("state", []))},
+        rows=rows | {name: name for name in state},
         pool=pool,
         pool_column=pool_column,
         zone=zone,
@@ -146,6 +148,23 @@ def _state(listed: object) -> list[str]:
     if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
         raise Refused("series.state", listed, "it is a list of columns", 'Write state = ["column"].')
     return listed
+
+
+def _check_shared(columns: Mapping[str, str], state: list[str]) -> None:
+    """No column counts twice: GPUs that run and wait at once would double the demand.
+
+    A further state column may not bear one of our own names either, unless it is that very column.
+    """
+    first: dict[str, str] = {}
+    for ours, theirs in columns.items():
+        other = first.setdefault(theirs, ours)
+        if other != ours:
+            limit = f"the column is mapped to {other} already"
+            raise Refused(f"series.{ours}", theirs, limit, f"Name another column, or leave out {ours} or {other}.")
+    for name in state:
+        taken = first.get(name, name if name in columns and name not in ("time", "column") else None)
+        if taken is not None:
+            raise Refused("series.state", name, f"it is taken by {taken} already", "Leave it out of the list.")
 
 
 def _choice(key: str, value: object, allowed: tuple[str, ...]) -> str:

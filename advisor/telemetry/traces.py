@@ -105,13 +105,12 @@ class TraceFile:
         Raises:
             Refused: a table without mapping, a mapping for anything else, or an empty source name.
         """
-        if (trace_format is TraceFormat.TABLE) == (mapping is None):
-            raise Refused(
-                "mapping",
-                None if mapping is None else "given",
-                "format table needs a mapping, and no other format takes one",
-                "Describe the columns in a TOML file (--mapping), or use the format without it.",
-            )
+        if trace_format is TraceFormat.TABLE and mapping is None:
+            remedy = "Describe the columns in a TOML file and name it with --mapping."
+            raise Refused("mapping", None, "format table needs a mapping", remedy)
+        if trace_format is not TraceFormat.TABLE and mapping is not None:
+            remedy = "Leave --mapping out, or use --format table."
+            raise Refused("format", str(trace_format), "its columns are known, so it takes no mapping", remedy)
         if source is not None and not source.strip():
             raise Refused("source", source, "it must not be empty", "Leave it out, or give a name.")
         self._path = path
@@ -137,13 +136,9 @@ class TraceFile:
         jobs = tuple(self._counted(interpreter.jobs(table, tally), len(table.rows)))
         rejections = tally.rejections()
         if not jobs:
-            most = rejections[0]
-            raise Refused(
-                "trace",
-                str(self._path),
-                f"none of its {tally.total} rows is a job; most often {most.reason}: {most.example}",
-                "Correct the mapping or the file.",
-            )
+            every = "; ".join(f"{each.count} x {each.reason} ({each.example})" for each in rejections)
+            limit = f"none of its {tally.total} rows is a job: {every}"
+            raise Refused("trace", str(self._path), limit, "Correct the mapping or the file.")
         return JobBatch(
             source=self._name,
             jobs=jobs,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.units import shown_duration
-from dashboards.charts.figure import Chart, Mark, axis, duration_axis, figure, line, marked
+from dashboards.charts.figure import Chart, Mark, axis, duration_axis, figure, line, marked_above
 
 __all__ = ["duration_chart"]
 
@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 
 _BINS = 72
 _TAIL = 0.002
+_HEIGHT = 380
 
 
 def duration_chart(name: str, title: str, durations: DurationDistribution, marks: tuple[Mark, ...] = ()) -> Chart:
@@ -35,13 +36,13 @@ def duration_chart(name: str, title: str, durations: DurationDistribution, marks
         "xaxis": duration_axis("Duration", float(edges[0]), float(edges[-1]), anchor="y2"),
         "yaxis": axis("Likelihood", domain=[0.58, 1.0], showticklabels=False, rangemode="tozero"),
         "yaxis2": axis("Still running, %", domain=[0.0, 0.48], range=[0, 102], anchor="x"),
-        **marked((*own, *marks), logarithmic=True, above=True),
+        **marked_above((*own, *marks), _HEIGHT),
     }
     summary = (
         f"Half end within {shown_duration(p50)}, nine in ten within {shown_duration(p90)}; "
         f"the mean is {shown_duration(durations.mean)}, typical is {shown_duration(durations.typical)}."
     )
-    return Chart(id=name, title=title, summary=summary, keys=(), figure=figure(data, layout, height=380))
+    return Chart(id=name, title=title, summary=summary, keys=(), figure=figure(data, layout))
 
 
 def _edges(durations: DurationDistribution, marks: tuple[Mark, ...]) -> Floats:

@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-__all__ = ["Chart", "Key", "Mark", "axis", "duration_axis", "figure", "line", "marked"]
+__all__ = ["Chart", "Key", "Mark", "axis", "duration_axis", "figure", "line", "marked", "marked_above"]
 
 _HEIGHT = 300
 _LABEL_HEIGHT = 17
+_MARGIN = {"l": 56, "r": 16, "t": 12, "b": 48}
 _DURATION_TICKS = (
     (1.0, "1 s"),
     (10.0, "10 s"),
@@ -58,7 +59,7 @@ def figure(data: list[dict[str, Any]], layout: dict[str, Any], height: int = _HE
     """A figure in the product's frame: transparent, quiet grid, no legend of its own."""
     framed: dict[str, Any] = {
         "height": height,
-        "margin": {"l": 56, "r": 16, "t": 12, "b": 48},
+        "margin": _MARGIN,
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "@ink", "size": 13},
@@ -103,20 +104,28 @@ def line(
     return {"type": "scatter", "mode": "lines", "x": across[0], "y": across[1], "name": name, "line": styled, **more}
 
 
-def marked(marks: tuple[Mark, ...], *, logarithmic: bool = False, above: bool = False) -> dict[str, Any]:
-    """Layout of vertical marks over the whole height, their labels in the plot or ``above`` it.
-
-    Labels above stand on as many levels as there are marks, so that close neighbours never meet.
-    """
-    layout: dict[str, Any] = {
+def marked(marks: tuple[Mark, ...], *, logarithmic: bool = False) -> dict[str, Any]:
+    """Layout of vertical marks over the whole height, their labels in the plot."""
+    return {
         "shapes": [_upright(mark) for mark in marks],
         "annotations": [_label(mark, logarithmic) for mark in marks],
     }
-    if above:
-        layout["margin"] = {"l": 56, "r": 16, "t": 16 + _LABEL_HEIGHT * len(marks), "b": 48}
-        for level, label in enumerate(layout["annotations"]):
-            label |= {"yanchor": "bottom", "yshift": _LABEL_HEIGHT * (len(marks) - 1 - level)}
-    return layout
+
+
+def marked_above(marks: tuple[Mark, ...], height: int) -> dict[str, Any]:
+    """Layout of marks on a logarithmic axis of a figure of that height, their labels above the plot.
+
+    Labels stand on as many levels as there are marks, so that close neighbours never meet; each line
+    reaches up to its own.
+    """
+    layout = marked(marks, logarithmic=True)
+    margin = _MARGIN | {"t": 16 + _LABEL_HEIGHT * len(marks)}
+    plot = height - margin["t"] - margin["b"]
+    for level, (shape, label) in enumerate(zip(layout["shapes"], layout["annotations"], strict=True)):
+        lift = _LABEL_HEIGHT * (len(marks) - 1 - level)
+        shape["y1"] = 1 + (lift + _LABEL_HEIGHT) / plot
+        label |= {"yanchor": "bottom", "yshift": lift}
+    return layout | {"height": height, "margin": margin}
 
 
 def _upright(mark: Mark) -> dict[str, Any]:

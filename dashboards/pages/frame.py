@@ -34,6 +34,37 @@ class ServedModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceView:
+    """The newest advice as a whole."""
+
+    time: Annotated[datetime, "When it was made, UTC."]
+    age_seconds: Annotated[float | None, "Its age; none before the clock is known."]
+    mode: Annotated[str, "Observe and Recommend change nothing; Apply may act within its guards."]
+    models: Annotated[tuple[ServedModel, ...], "Which model versions it was made with."]
+    notes: Annotated[tuple[str, ...], "What its cycle assumed, or could not do."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryView:
+    """What everything was learnt from."""
+
+    jobs: Annotated[int, "Jobs in the history."]
+    first: Annotated[datetime | None, "First event in the history; none while it is empty."]
+    last: Annotated[datetime | None, "Last event in the history; nothing later is known."]
+    sources: Annotated[tuple[str, ...], "Where the history came from."]
+    dropped: Annotated[int, "Rows left out of the history; `gsa history status` says why, with examples."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricesView:
+    """What money on the page is counted with."""
+
+    per_gpu_hour: Annotated[float, "Price of one GPU-hour."]
+    per_waiting_gpu_minute: Annotated[float, "Worth of one GPU-minute of avoided waiting."]
+    currency: Annotated[str, "Currency of every amount."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """Freshness, origin and terms of everything on the page."""
 
@@ -41,28 +72,14 @@ class Frame:
         datetime | None,
         "The moment the page speaks of, UTC: the clock, or the end of a replayed history; none before the first cycle.",
     ]
-    mode: Annotated[str | None, "Observe and Recommend change nothing; Apply may act within its guards."]
     synthetic: Annotated[
         bool, "Whether the history is a generated workload; its numbers say nothing about a real cluster."
     ]
-    advice_time: Annotated[datetime | None, "When the newest advice was made; none before the first cycle."]
-    advice_age_seconds: Annotated[float | None, "Age of the newest advice."]
-    history_jobs: Annotated[int | None, "Jobs in the history that everything was learnt from."]
-    history_first: Annotated[datetime | None, "First event in the history."]
-    history_last: Annotated[datetime | None, "Last event in the history; nothing later is known."]
-    history_sources: Annotated[tuple[str, ...], "Where the history came from."]
-    history_dropped: Annotated[
-        int | None, "Rows left out of the history; `gsa history status` says why, with examples."
-    ]
-    models: Annotated[tuple[ServedModel, ...], "Which model versions the advice was made with."]
-    gpu_hour_price: Annotated[float | None, "Price of one GPU-hour that money on this page is counted with."]
-    waiting_minute_price: Annotated[
-        float | None, "Worth of one GPU-minute of avoided waiting that money is counted with."
-    ]
-    currency: Annotated[str | None, "Currency of every amount."]
+    advice: Annotated[AdviceView | None, "The newest advice; none before the first cycle."]
+    history: Annotated[HistoryView | None, "What everything was learnt from; none where it cannot be read."]
+    prices: Annotated[PricesView | None, "What money is counted with; none where it is not known."]
     stale: Annotated[tuple[str, ...], "What is older than advice should stand on."]
     troubles: Annotated[tuple[str, ...], "What could not be read just now."]
-    notes: Annotated[tuple[str, ...], "What the cycle assumed, or could not do."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,22 +94,40 @@ def frame(seen: Seen) -> Frame:
     advice, history, money = seen.advice, seen.history, seen.money
     return Frame(
         now=seen.now,
-        mode=None if advice is None else advice.mode.value,
         synthetic=(advice is not None and advice.synthetic) or (history is not None and history.synthetic),
-        advice_time=None if advice is None else advice.time,
-        advice_age_seconds=None if advice is None else _age(seen.now, advice.time),
-        history_jobs=None if history is None else history.jobs,
-        history_first=None if history is None else history.first,
-        history_last=None if history is None else history.last,
-        history_sources=() if history is None else history.sources,
-        history_dropped=None if history is None else history.dropped,
-        models=() if advice is None else tuple(ServedModel(name=n, version=v) for n, v in advice.models.items()),
-        gpu_hour_price=None if money is None else money.per_gpu_hour,
-        waiting_minute_price=None if money is None else money.per_waiting_gpu_minute,
-        currency=None if money is None else money.currency,
+        advice=None if advice is None else _advice(advice, seen.now),
+        history=None if history is None else _history(history),
+        prices=None if money is None else _prices(money),
         stale=_stale(seen),
         troubles=seen.troubles,
-        notes=() if advice is None else advice.reasons,
+    )
+
+
+def _advice(advice: Advice, now: datetime | None) -> AdviceView:
+    return AdviceView(
+        time=advice.time,
+        age_seconds=_age(now, advice.time),
+        mode=advice.mode.value,
+        models=tuple(ServedModel(name=name, version=version) for name, version in advice.models.items()),
+        notes=advice.reasons,
+    )
+
+
+def _history(history: HistorySummary) -> HistoryView:
+    return HistoryView(
+        jobs=history.jobs,
+        first=history.first,
+        last=history.last,
+        sources=history.sources,
+        dropped=history.dropped,
+    )
+
+
+def _prices(money: Money) -> PricesView:
+    return PricesView(
+        per_gpu_hour=money.per_gpu_hour,
+        per_waiting_gpu_minute=money.per_waiting_gpu_minute,
+        currency=money.currency,
     )
 
 

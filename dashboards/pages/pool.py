@@ -66,7 +66,9 @@ class HorizonRow(DemandAhead):
     skill: Annotated[
         float | None, "1 - loss / best baseline's loss on this pool's recent data; above 0 the model is better."
     ]
-    served: Annotated[str, "Who answers at this horizon: the model, or a simple baseline where it has no skill."]
+    served: Annotated[
+        str, "Who answers at this horizon: the model, or a baseline where recent days speak against the model."
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

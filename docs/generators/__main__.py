@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 from docs.generators.pages import stale, write
@@ -9,7 +10,11 @@ from docs.generators.pages import stale, write
 
 def main(arguments: list[str]) -> int:
     """Exit code 1 where ``--check`` finds a page out of date."""
-    if arguments == ["--check"]:
+    parser = argparse.ArgumentParser(
+        prog="python -m docs.generators", description="Write docs/reference from the code."
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; say which pages are out of date")
+    if parser.parse_args(arguments).check:
         found = stale()
         sys.stderr.writelines(f"out of date: docs/reference/{name}; run python -m docs.generators\n" for name in found)
         return 1 if found else 0

@@ -17,7 +17,8 @@ __all__ = ["api_page"]
 _INTRODUCTION = """# HTTP API
 
 `gsa serve` answers on `127.0.0.1:8080` unless told otherwise; anything but a loopback address is refused, since nothing
-asks who is calling. `/openapi.json` is the same in a form for machines.
+asks who is calling. `/openapi.json` is the same in a form for machines. `HEAD` is answered wherever `GET` is.
+While 256 requests are being answered, further ones get 503 with `Retry-After`.
 
 Every number in a typed field is finite. What is not known, or does not apply, is `null`, and only where the
 tables below say "or null". Durations are in seconds, times in UTC and end in `Z`. Where a generated workload is

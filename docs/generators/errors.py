@@ -29,8 +29,8 @@ Every failure is `application/problem+json`. Match on `type`, which stays the sa
 
 def errors_page() -> str:
     """The page, in the order of the tree."""
-    kinds = [getattr(advisor.errors, name) for name in advisor.errors.__all__]
-    rows = [_row(kind) for kind in kinds if kind is not AdvisorError]
+    named = [getattr(advisor.errors, name) for name in advisor.errors.__all__]
+    rows = [_row(each) for each in named if isinstance(each, type) and each is not AdvisorError]
     fields = [(code(name), field.description or "") for name, field in WrongField.model_fields.items()]
     return document(
         _INTRODUCTION,

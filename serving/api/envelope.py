@@ -23,6 +23,7 @@ _BODY_SECONDS = 30.0
 _MOST_IN_FLIGHT = 256
 _GIVEN_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _UNMATCHED = "unmatched"
+_HEAD = "HEAD"
 _POLICY = (
     f"default-src 'none'; script-src 'self'; style-src 'self' {' '.join(STYLE_HASHES)}; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -52,8 +53,8 @@ class Envelope:
     """ASGI middleware around every route.
 
     Gives each request an id (or keeps the caller's), refuses foreign host names and bodies that are too
-    large or too slow, adds the security headers, counts the answer, and turns what nobody expected into
-    a logged 500 that tells the client nothing but the id.
+    large or too slow, answers HEAD as GET without the body, adds the security headers, counts the answer,
+    and turns what nobody expected into a logged 500 that tells the client nothing but the id.
     """
 
     def __init__(self, app: ASGIApp, *, body_limit_bytes: int, counted: Counted) -> None:
@@ -72,12 +73,14 @@ class Envelope:
         headers = dict(scope["headers"])
         request_id = _request_id(headers)
         scope.setdefault("state", {})["request_id"] = request_id
-        answer = _Answer(send, request_id)
+        answer = _Answer(send, request_id, bodiless=scope["method"] == _HEAD)
+        # A copy, since the server below goes by the method that was asked.
+        asked = {**scope, "method": "GET"} if scope["method"] == _HEAD else scope
         refused = self._refusal(headers)
         self._in_flight += 1
         try:
             if refused is None:
-                await self._app(scope, _Body(receive, self._body_limit), answer)
+                await self._app(asked, _Body(receive, self._body_limit), answer)
             else:
                 await refused.response(request_id)(scope, receive, answer)
         except _Refusal as refusal:
@@ -88,7 +91,7 @@ class Envelope:
         finally:
             self._in_flight -= 1
             seconds = time.perf_counter() - began
-            self._counted(_template(scope, answer.status), scope["method"], answer.status, seconds)
+            self._counted(_template(asked, answer.status), scope["method"], answer.status, seconds)
 
     def _refusal(self, headers: dict[bytes, bytes]) -> Problem | None:
         if _host_name(headers.get(b"host", b"")) not in LOOPBACK_NAMES:
@@ -102,12 +105,13 @@ class Envelope:
 
 
 class _Answer:
-    """The way out: notes the status, and adds to the headers what every answer carries."""
+    """The way out: notes the status, adds to the headers what every answer carries, and can hold back the body."""
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, request_id: str, *, bodiless: bool) -> None:
         self.status = 500
         self._send = send
         self._request_id = request_id
+        self._bodiless = bodiless
         self._started = False
 
     async def __call__(self, message: Message) -> None:
@@ -118,6 +122,8 @@ class _Answer:
             if not any(name == b"cache-control" for name, _ in message["headers"]):
                 headers.append((b"cache-control", b"no-store"))
             message = {**message, "headers": headers}
+        elif self._bodiless and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
         await self._send(message)
 
     async def instead(self, problem: Problem, scope: Scope, receive: Receive) -> None:

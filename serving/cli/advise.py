@@ -50,7 +50,7 @@ def advise(
 ) -> None:
     """Observe, build features, forecast, plan and print the advice with its reasons."""
     del debug
-    set_up_logs()
+    set_up_logs("cycle_failed")
     settings = load_settings(config)
     choice = ClusterChoice(kind=cluster, file=cluster_file, node_gpus=node_gpus)
     with open_history(settings) as history:

@@ -7,10 +7,12 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 
 from advisor.errors import AdvisorError, Refused, Stale, Transient
+from serving.logs import set_up_logs
 
 __all__ = ["COMMANDS", "ExitCode", "app", "main"]
 
@@ -70,6 +72,17 @@ class LazyGroup(TyperGroup):
         command.name = args[0]
         return args[0], command, args[1:]
 
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # noqa: ANN401 - as a command answers
+        """Run the command; a value that an option refuses is named beside the reason."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            cause = error.__cause__
+            given = repr(cause.errors()[0]["input"]) if isinstance(cause, ValidationError) else ""
+            if given not in error.message:
+                error.message = f"{error.message} ({given} was given)"
+            raise
+
 
 app = typer.Typer(
     cls=LazyGroup,
@@ -87,6 +100,8 @@ def _root() -> None:
 
 def main() -> None:
     """Run a command; every error of ours becomes one sentence on standard error and an exit code."""
+    # Before any command: left to itself the logger writes to standard output, into the document of a machine.
+    set_up_logs()
     try:
         app(prog_name=sys.argv[0].rsplit("/", 1)[-1])
     except AdvisorError as error:

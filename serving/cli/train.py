@@ -33,7 +33,8 @@ def train(
 ) -> None:
     """Fit on the history, register the models, and let the gate decide which become champion.
 
-    Ends with 5 if the duration model was registered but not promoted: the baseline was better.
+    Ends with 5 if the duration model was registered but not promoted: the baseline was better; with 4,
+    and nothing done, if another training runs on the same home.
     """
     del debug
     set_up_logs()

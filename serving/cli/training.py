@@ -15,6 +15,7 @@ from advisor.domain.units import shown_duration
 from advisor.errors import Refused
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings
+from serving.cli.alone import training_alone
 from serving.cli.output import progress_bar, table
 from serving.wiring import open_registry
 from training.backtest import BacktestSettings
@@ -43,6 +44,7 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
 
     Raises:
         Refused: the store is empty.
+        Transient: another process trains on the same home.
     """
     now = as_of or store.last_submit()
     if now is None:
@@ -55,10 +57,12 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
         ),
         zone=settings.demand.timezone,
     )
-    with stages("train") as progress:
-        job = TrainingJob(
-            registry=open_registry(settings), plan=plan, now=now, synthetic=store.is_synthetic(), progress=progress
-        )
+    with training_alone(settings.storage.home), stages("train") as progress:
+        registry = open_registry(settings)
+        if settings.storage.tracking_uri is None:
+            # Nobody else registers in a registry of this home's own while its lock is held.
+            registry.discard_unfinished()
+        job = TrainingJob(registry=registry, plan=plan, now=now, synthetic=store.is_synthetic(), progress=progress)
         return job.run(store.jobs(now))
 
 

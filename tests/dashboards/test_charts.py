@@ -118,6 +118,17 @@ def test_quantiles_and_marks_are_labelled_where_they_lie():
     assert labels["really 30 s"] == pytest.approx(math.log10(30))
 
 
+def test_every_mark_reaches_up_to_its_label_and_no_two_labels_share_a_level():
+    chart = duration_chart("d", "Durations", durations_around(600.0), (Mark(30.0, "really 30 s", "@second"),))
+
+    layout = chart.figure["layout"]
+    plot = layout["height"] - layout["margin"]["t"] - layout["margin"]["b"]
+    lifts = [label["yshift"] for label in layout["annotations"]]
+    assert len(set(lifts)) == 3
+    for shape, lift in zip(layout["shapes"], lifts, strict=True):
+        assert lift < (shape["y1"] - 1) * plot <= layout["margin"]["t"]
+
+
 @given(st.floats(0.01, 1e7), st.floats(0.001, 3.0), st.floats(1e-3, 1e9))
 def test_any_law_and_any_mark_can_be_drawn(median, spread, mark):
     law = DurationDistribution.point(median, spread)

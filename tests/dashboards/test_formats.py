@@ -25,6 +25,8 @@ from dashboards import formats
         (formats.percent, 0.185, "18.5 %"),
         (formats.percent, 0.4142, "41 %"),
         (formats.percent, 1, "100 %"),
+        (formats.lost, 0.2222, "22.2 %"),
+        (formats.lost, None, "\u2013"),
         (formats.signed, -0.21, "\u221221 %"),
         (formats.signed, 0.04, "+4 %"),
         (formats.signed, 0.0001, "±0 %"),

@@ -105,6 +105,14 @@ def test_reasons_that_a_section_tells_are_not_told_twice():
     assert "sharing: whole GPUs only" in shown
 
 
+def test_an_empty_history_is_counted_without_times_it_does_not_have():
+    class Empty(FakePages):
+        def history(self):
+            return replace(super().history(), jobs=0, first=None, last=None)
+
+    assert "<dt>History</dt><dd>0 jobs</dd>" in page("/", Empty())
+
+
 def test_a_cluster_without_pools_is_told_how_to_be_seen():
     nothing = Advice(time=NOON, mode=Mode.OBSERVE, pools=())
 

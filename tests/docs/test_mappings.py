@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 
+import pytest
+
 from advisor.cluster.description import parse_description
+from advisor.errors import Refused
 from advisor.telemetry.mapping import COLUMN_FIELDS, mapping_from
 from advisor.telemetry.series import read_series_mapping
 from tests.builders import NOON
@@ -39,6 +42,20 @@ def test_the_example_of_a_series_is_one(tmp_path):
     mapping = read_series_mapping(file)
     assert mapping.pool == "training"
     assert mapping.rows["pending"] == "pending_gpus"
+
+
+def test_every_key_of_a_series_is_explained_and_no_other(tmp_path):
+    text = (DOCS / "reference" / "mappings.md").read_text(encoding="utf-8")
+    section = text.split("## Mapping of a demand series", 1)[1].split("\n## ", 1)[0]
+    explained = {
+        code for line in section.splitlines() if line.startswith("| `") for code in inline_codes(line.split("|")[1])
+    }
+    shown = set(tomllib.loads(_example("series.toml"))["series"]) | explained
+    file = tmp_path / "series.toml"
+    file.write_text("[series]\nnonsense = 1\n", encoding="utf-8")
+    with pytest.raises(Refused) as refused:
+        read_series_mapping(file)
+    assert shown == set(refused.value.limit.removeprefix("[series] knows ").split(", "))
 
 
 def test_every_reason_for_leaving_a_row_out_is_explained():

@@ -86,7 +86,16 @@ def test_the_advice_is_as_the_json_page_describes_it(finished):
 
 
 @pytest.mark.parametrize(
-    "words", ["ingest trace jobs.csv --format table --mapping mapping.toml", "history status", "evaluate durations"]
+    "words",
+    [
+        "ingest trace jobs.csv --format table --mapping mapping.toml",
+        "history status",
+        "evaluate durations",
+        "train",
+        "models list",
+        "models show demand 1",
+        "models promote durations 1",
+    ],
 )
 def test_documents_are_as_the_json_page_describes_them(finished, monkeypatch, words):
     monkeypatch.chdir(finished)

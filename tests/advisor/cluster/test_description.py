@@ -98,6 +98,26 @@ def test_time_is_where_the_history_ends_unless_it_is_given():
     assert parse_description('time = "history"\n[[pools]]\nname = "a"', history_end=NOON).time == NOON
 
 
+def test_a_time_after_the_moment_looked_from_is_refused_and_an_earlier_one_is_not():
+    text = a_pool("")
+
+    assert parse_description(text, history_end=NOON + timedelta(days=1)).time == NOON
+    with pytest.raises(Refused, match=r"time: '2026-03-02T12:00:00\+00:00' is refused.*looked from.*--as-of"):
+        parse_description(text, history_end=NOON - timedelta(seconds=1))
+
+
+@pytest.mark.parametrize("line", ['consolidate_after = "2562047h"', 'consolidate_after = "Never"'])
+def test_the_longest_keep_alive_is_one(line):
+    assert parse_description(a_pool(line)).pools[0].consolidate_after in line
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path):
+    file = tmp_path / "cluster.toml"
+    file.write_text(a_pool(""), encoding="utf-8-sig")
+
+    assert load_description(file).time == NOON
+
+
 def test_without_a_history_the_time_must_be_given():
     with pytest.raises(Refused, match="the history is empty"):
         parse_description('[[pools]]\nname = "a"')
@@ -123,6 +143,8 @@ def test_without_a_history_the_time_must_be_given():
         (a_pool("node_gpus = [0]"), ["node_gpus", "at least one GPU"]),
         (a_pool('node_gpus = ["8"]'), ["pools[0].node_gpus", "whole numbers"]),
         (a_pool("slice_minutes = nan"), ["pools[0].slice_minutes", "finite"]),
+        (a_pool("slice_minutes = 1e300"), ["pools[0].slice_minutes", "1e+300", "up to 10,080"]),
+        (a_pool('[[workloads]]\nid = "w"\ngpus = 1e308'), ["workloads[0].gpus", "1e+308", "up to 1,000,000"]),
         (a_pool("sharing_factor = 0"), ["pools[0].sharing_factor", "1 or more"]),
         (a_pool("weight = 1\nreplicas = 2"), ["pools[0].replicas", "neither a weight nor GPU limits"]),
         (a_pool("weight = 101"), ["pools[0].weight", "1 to 100"]),
@@ -140,6 +162,16 @@ def test_without_a_history_the_time_must_be_given():
         (a_pool('[[workloads]]\nid = "w"\ngpus = 1\nnode = "x"'), ["workload.node", "'x'"]),
         (a_pool('[[workloads]]\nid = "w"\ngpus = 1\nstart = "-1m"'), ["workloads[0].start"]),
         (a_pool('nodes = 1\n[[workloads]]\nid = "w"\ngpus = 9\nnode = "a-1"'), ["workloads.gpus", "a-1 has 8"]),
+        (a_pool('[[workloads]]\nid = "w"\ngpus = 1\npool = "b"'), ["workloads[0].pool", "'b'", "pools are a"]),
+        (
+            a_pool('nodes = 1\n[[pools]]\nname = "b"\n[[workloads]]\nid = "w"\ngpus = 1\nnode = "a-1"\npool = "b"'),
+            ["workloads[0].pool", "'b'", "a-1 is of pool a"],
+        ),
+        (a_pool('limits = { "nvidia.com/gpu" = "1e400" }'), ["pools[0].limits.nvidia.com/gpu", "1e400", "2^63"]),
+        (a_pool('limits = { cpu = "100E" }'), ["pools[0].limits.cpu", "100E", "2^63"]),
+        (a_pool('consolidate_after = "99999999h"'), ["pools[0].consolidate_after", "99999999h", "292 years", "Never"]),
+        (a_pool(f'consolidate_after = "{"9" * 5000}h"'), ["pools[0].consolidate_after", "292 years"]),
+        (a_pool(f"weight = {'9' * 5000}"), ["cluster file", "TOML"]),
         ("workloads = [1]\n" + a_pool(""), ["workloads", "list of tables"]),
         ('colour = "red"\n' + a_pool(""), ["colour", "known keys are nodes, pools, time, workloads"]),
     ],

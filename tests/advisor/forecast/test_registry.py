@@ -66,6 +66,21 @@ def test_promotion_moves_the_champion_and_keeps_exactly_one(registry: ModelRegis
     assert registry.challenger(DURATIONS) is None
 
 
+def test_what_a_killed_registration_left_is_removed_and_nothing_else(
+    registry: ModelRegistry, tmp_path: Path, home: Path
+) -> None:
+    version = registry.register(an_artifact(tmp_path / "whole", "trees"), CARD)
+    before = set((home / "artifacts").rglob("*"))
+    run = registry._client.create_run(registry._experiment())
+    registry._client.log_artifacts(run.info.run_id, str(an_artifact(tmp_path / "half", "tr")), DURATIONS)
+
+    assert registry.discard_unfinished() == 1
+
+    assert {path for path in (home / "artifacts").rglob("*") if path.is_file()} <= before
+    assert (registry.load(DURATIONS, version).folder / "model.txt").read_text(encoding="utf-8") == "trees"
+    assert registry.discard_unfinished() == 0
+
+
 def test_without_promotion_there_is_no_champion(registry: ModelRegistry, tmp_path: Path) -> None:
     registry.register(an_artifact(tmp_path / "m", "x"), CARD)
 

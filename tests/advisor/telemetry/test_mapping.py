@@ -119,6 +119,17 @@ def test_relative_times_without_origin_know_no_calendar(kind):
         ('completed = ["Pass", "COMPLETED"]', 'completed = "Pass"', "outcomes.completed", "list of words"),
         ('censored = ["RUNNING"]', 'censored = ["Pass"]', "outcomes.censored", "already means completed"),
         ('outcome = "state"', "", "columns.outcome", "needs an outcome column"),
+        (
+            'start = "started"',
+            'start = "submitted"',
+            "columns.start",
+            "'submitted' is refused; the column is mapped to",
+        ),
+        ('start = "started"', 'start = " submitted "', "columns.start", "leave out start or submit"),
+        ('end = "ended"', 'end = "started"', "columns.end", "mapped to start already"),
+        ('cpus = "cpu"', 'cpus = "num_gpus"', "columns.cpus", "mapped to gpus already"),
+        ('user = "user"', 'user = "seconds"', "columns.user", "mapped to duration already"),
+        ('outcome = "state"', 'outcome = "job_name"', "columns.outcome", "mapped to name already"),
     ],
 )
 def test_a_mistake_is_refused_by_name(wrong, right, field, said):
@@ -128,6 +139,19 @@ def test_a_mistake_is_refused_by_name(wrong, right, field, said):
     assert caught.value.field == field
     assert said in str(caught.value)
     assert caught.value.remedy
+
+
+def test_labels_may_share_a_column():
+    labels = {"id": "job", "name": "job", "namespace": "vc", "pool": "vc", "user": "vc", "gpu_kind": "vc"}
+    mapping = mapping_from({"columns": {"submit": "at", "duration": "took", **labels}})
+    assert mapping.columns["pool"] == mapping.columns["namespace"] == "vc"
+
+
+def test_a_number_too_long_to_read_is_a_mistake_in_the_file(tmp_path):
+    path = tmp_path / "mapping.toml"
+    path.write_text(f"[units]\nduration = {'9' * 5000}")
+    with pytest.raises(Refused, match="not TOML"):
+        read_mapping(path)
 
 
 def test_an_outcome_column_without_words_is_refused():

@@ -167,7 +167,11 @@ def test_gzipped_file_is_read(tmp_path):
         (MAPPING + "pool = 3", "series.pool"),
         (MAPPING + 'idle = "nowhere"', "nowhere"),
         (MAPPING + "idle = 3", "series.idle"),
-        ('time = "used"\nkind = "timestamp"\nrunning = "used"', "series.time"),
+        ('time = "free"\nrunning = "used"', "series.time"),
+        ('time = "used"\nrunning = "used"', "series.running.*mapped to time already"),
+        (MAPPING + 'idle = "used"', "series.idle.*mapped to running already"),
+        (MAPPING + 'state = ["used"]', "series.state.*taken by running"),
+        (MAPPING + 'state = ["running"]', "series.state.*taken by running"),
         ("]", "it is not TOML"),
     ],
 )

@@ -99,7 +99,7 @@ def test_a_wrong_method_is_a_problem_that_names_the_right_ones():
     answer = call(an_app(), "DELETE", "/v1/models")
 
     is_problem(answer, 405, "method-not-allowed")
-    assert answer.headers["allow"] == "GET"
+    assert answer.headers["allow"] == "GET, HEAD"
 
 
 def test_an_unknown_query_parameter_is_refused():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from advisor.errors import AdvisorError, Defect, Refused, Stale, Transient
 from serving.cli import root
@@ -25,12 +27,47 @@ def test_help_lists_every_command_without_importing_it() -> None:
         assert entry.help.split(",")[0].split(".")[0] in result.stdout
 
 
+def test_what_any_command_logs_never_reaches_the_document_on_standard_output() -> None:
+    lines = (
+        "import structlog",
+        "from serving.cli import root",
+        "root.app = lambda **_: structlog.get_logger().warning('version_passed_over')",
+        "root.main()",
+    )
+    command = [sys.executable, "-c", "\n".join(lines)]
+
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert result.stdout == ""
+    assert json.loads(result.stderr)["event"] == "version_passed_over"
+
+
 @pytest.mark.parametrize("arguments", [("nope",), ("--nope",), ("models", "show", "durations")])
 def test_wrong_usage_ends_with_2(arguments: tuple[str, ...]) -> None:
     result = gsa(*arguments)
 
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (("evaluate", "durations", "--split", "nan"), "'nan' was given"),
+        (("train", "--split", "0.99"), "'0.99' was given"),
+        (("serve", "--port", "99999"), "'99999' was given"),
+        (("advise", "--node-gpus", "many"), "'many' was given"),
+        (("advise", "--output", "xml"), "'xml' is not one of"),
+    ],
+)
+def test_an_option_that_is_refused_is_named_with_its_value(arguments: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(root.app, arguments)
+
+    assert result.exit_code == 2
+    message = " ".join(result.output.replace("│", "").split())
+    assert arguments[-2] in message
+    assert said in message
+    assert message.count(arguments[-1]) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-START = "from serving.cli import main; main()"
+from tests.processes import gsa, started
 
 
 @pytest.fixture
@@ -25,9 +23,7 @@ def port() -> int:
 
 @pytest.fixture
 def server(tmp_path: Path, port: int) -> Iterator[subprocess.Popen[str]]:
-    environment = {**os.environ, "GSA_STORAGE__HOME": str(tmp_path)}
-    command = [sys.executable, "-c", START, "serve", "--port", str(port)]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+    with started(tmp_path, "serve", "--port", str(port)) as process:
         yield process
         process.kill()
 
@@ -55,10 +51,8 @@ def test_a_stopped_server_ends_with_0(server: subprocess.Popen[str], port: int, 
 
 def test_a_taken_port_is_refused_with_the_remedy(server: subprocess.Popen[str], port: int, tmp_path: Path) -> None:
     answers(port, server)
-    environment = {**os.environ, "GSA_STORAGE__HOME": str(tmp_path / "other")}
-    command = [sys.executable, "-c", START, "serve", "--port", str(port)]
 
-    second = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    second = gsa(tmp_path / "other", "serve", "--port", str(port))
 
     assert second.returncode == 3
-    assert "Choose another port" in second.stderr
+    assert "is it taken? Choose another port." in second.stderr

@@ -1,0 +1,77 @@
+"""What a person sees at a terminal, and what a collector of logs is given."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+import structlog
+
+from serving.logs import set_up_logs
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Dear:
+    """A local variable that is dear to print: a table of jobs, say."""
+
+    printed = 0
+
+    def __repr__(self) -> str:
+        Dear.printed += 1
+        return "Dear()"
+
+
+def fail() -> None:
+    table = Dear()
+    raise KeyError(f"surprise in {id(table)}")
+
+
+def logged_failure() -> None:
+    try:
+        fail()
+    except KeyError:
+        structlog.get_logger().exception("cycle_broke")
+
+
+def test_a_traceback_at_a_terminal_prints_no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pretty ones print every local of every frame, tables of jobs among them."""
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    set_up_logs()
+
+    logged_failure()
+
+    assert "cycle_broke" in terminal.getvalue()
+    assert "Traceback (most recent call last):" in terminal.getvalue()
+    assert "KeyError" in terminal.getvalue()
+    assert Dear.printed == 0
+
+
+def test_a_collector_is_given_one_json_document_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", collected := io.StringIO())
+    set_up_logs()
+
+    logged_failure()
+
+    (line,) = collected.getvalue().splitlines()
+    event = json.loads(line)
+    assert event["event"] == "cycle_broke"
+    assert "KeyError" in event["exception"]
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_what_the_command_tells_itself_is_not_logged_as_well(
+    stream: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr", written := stream())
+    set_up_logs("cycle_failed")
+
+    structlog.get_logger().warning("cycle_failed", reason="the history is empty")
+    structlog.get_logger().warning("champion_passed_over")
+
+    assert "the history is empty" not in written.getvalue()
+    assert "champion_passed_over" in written.getvalue()
