@@ -20,6 +20,7 @@ from tests.builders import NOON, a_history, a_job
 from training.backtest import BacktestSettings, _digest, _history, _replayed, evaluate_durations
 from training.duration import DurationSettings, fit_durations
 from training.duration_table import duration_table
+from training.forests import fit_forests
 from training.model_replay import ModelReplay
 
 SMALL = DurationSettings(trees=3, leaves=63, least_jobs=50, calibration=CalibrationSettings(least=40, every=5))
@@ -121,6 +122,10 @@ def test_randomising_what_had_not_ended_leaves_a_refit_alone(history):
     changed = with_random_ends(history, now, np.random.default_rng(10))
     models = [fit_durations(jobs, now, settings) for jobs in (history, changed)]
     assert models[0] == models[1]
+    # A replay of everything fits from a table in which later ends stand.
+    tables = [duration_table(jobs, history[-1].submit + timedelta(days=9)) for jobs in (history, changed)]
+    refits = [fit_forests(table, now.timestamp(), settings) for table in tables]
+    assert refits[0] == refits[1] == replace(models[0], questions=())
     assert sum(question.parts is not None for question in models[0].questions) >= 3
     assert np.array_equal(*(LiveModel(model)._weights.by_class for model in models))
 

@@ -105,6 +105,16 @@ def test_long_jobs_that_still_run_are_not_forgotten():
     assert at(bent, 800.0) < 0.75
 
 
+def test_jobs_seen_for_any_time_only_do_not_make_honest_answers_look_short():
+    """Half of all are lost sight of before their end: what is left are short ones, and that is allowed for."""
+    said = logistic(1000.0, 0.8)
+    seconds, seen = draws(1000.0, 0.8, 4000, 7), draws(1000.0, 0.8, 4000, 8)
+    outcomes = came_true(said, np.minimum(seconds, seen), seconds > seen)
+    bent = Bend.drawn(EXACT, outcomes).of(said)
+    judged = said < 0.9
+    assert np.abs(bent - said)[judged].max() < 0.05
+
+
 def test_where_no_job_has_ended_nothing_is_bent():
     said = logistic(1000.0, 0.8)
     bend = Bend.drawn(EXACT, came_true(said, np.arange(1.0, 1501.0), censored=True))

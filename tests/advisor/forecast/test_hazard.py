@@ -131,7 +131,8 @@ def test_the_answer_to_one_job_does_not_depend_on_its_company_to_the_bit(model):
     assert np.array_equal(model.cdfs(base[order], latest[order]), together[order])
     for place in (0, 1, 499, 500, 777, 1202):
         assert np.array_equal(model.cdfs(base[[place]], latest[[place]])[0], together[place])
-    assert np.array_equal(np.concatenate([model.cdfs(base[:7], latest[:7]), model.cdfs(base[7:], latest[7:])]), together)
+    pieces = [model.cdfs(base[:7], latest[:7]), model.cdfs(base[7:], latest[7:])]
+    assert np.array_equal(np.concatenate(pieces), together)
 
 
 def test_no_jobs_have_no_answers(model):

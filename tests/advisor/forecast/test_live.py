@@ -145,6 +145,18 @@ def test_rows_that_cannot_be_read_are_placed_nowhere_and_answered_by_nobody(mode
     assert (answers[3] is None) == (alone[0] is None)
 
 
+@pytest.mark.parametrize("seconds", [0.2, 600.0, 9e6])
+def test_what_the_baseline_puts_beyond_the_grid_is_counted_at_its_outermost_edges(model, seconds):
+    live = LiveModel(model)
+    for number in range(5):
+        live.floor.submitted(a_job(f"job-{number}", seconds=seconds))
+        live.floor.ended(a_job(f"job-{number}", seconds=seconds))
+    floor = live._floor_cdf(a_job("x"))
+    assert (floor[0], floor[-1]) == (0.0, 1.0)
+    assert (np.diff(floor) >= 0).all()
+    assert np.interp(0.5, floor, model.grid.log_edges) == pytest.approx(np.clip(np.log(seconds), 0.06, 15.99), abs=0.2)
+
+
 def test_more_jobs_than_are_answered_at_a_time_are_answered_as_alone(model, history, end):
     predictor = replayed(model, history, end)
     jobs = [a_job(f"x-{n}", user=f"user-{n % 6}", gpus=1.0 + n % 3, nodes=1) for n in range(520)]

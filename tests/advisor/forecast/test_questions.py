@@ -110,6 +110,7 @@ def test_an_end_after_the_question_was_forgotten_changes_nothing():
         window.asked(a_question(f"job-{number}", float(number)))
         window.started(f"job-{number}", float(number))
     before = window.outcomes(50.0)
+    assert list(window._open) == ["job-1", "job-2"]
     window.ended("job-0", 1e6, censored=False)
     assert same(window.outcomes(50.0), before)
 
