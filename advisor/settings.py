@@ -166,7 +166,12 @@ class GuardSettings(_Piece):
 
     stale_after_minutes: Minutes = Field(30.0, description="History older than this freezes every change.")
     cool_down_minutes: Minutes = Field(30.0, description="Quiet time after a change of the same field of a pool.")
-    largest_step: float = Field(2.0, gt=1.0, description="A number may grow or shrink at most by this factor at once.")
+    largest_step: float = Field(
+        2.0,
+        gt=1.0,
+        description="A number may become at most so many times what it is now, or that part of it, at once; "
+        "but by one node, or up to a keep-alive of 30 s, it always may, and warm nodes may all go.",
+    )
     paused: bool = Field(False, description="The kill switch: nothing is changed while it is set.")
 
 

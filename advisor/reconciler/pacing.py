@@ -20,8 +20,8 @@ from advisor.reconciler.actions import CHUNK_GPUS, SLICE_LENGTH, WARM_CHUNKS, am
 
 __all__ = ["RecentWants", "changes_per_hour", "step_bounds", "stepped"]
 
-_LEAST_BASE = {CONSOLIDATE_AFTER: 60.0}
-"""A factor of nothing is nothing: from 0 s a step counts as if from here."""
+_ALWAYS_REACHED = {CONSOLIDATE_AFTER: 30.0}
+"""A factor of nothing is nothing: from any lower value one step may go this far, the shortest Karpenter can tell."""
 _GRAIN = {CONSOLIDATE_AFTER: 1.0, SLICE_LENGTH: 1.0 / 60.0}
 """Both are written in whole seconds; a slice length counts in minutes."""
 _HAIR = 1e-9
@@ -53,8 +53,10 @@ class RecentWants:
 def step_bounds(change: Change, pool: NodePool, largest_step: float) -> tuple[float, float] | None:
     """The least and the most this change may set, given what is; None where any number may be set.
 
-    Counts move by at least one, limits by whole nodes of the largest type. Warm capacity may be given
-    up at once: holding it while the jobs it was meant for arrive would pay for them twice.
+    At most ``largest_step`` times as much as is set now, with a least step, or else nothing would ever leave
+    zero: a keep-alive may always rise to 30 s, a count moves by at least one, a limit by whole nodes of the
+    largest type. Warm capacity may be given up at once: holding it while the jobs it was meant for arrive
+    would pay for them twice.
     """
     old = amount(change.field, change.old)
     if old is None or math.isinf(old) or change.field == CHUNK_GPUS:
@@ -64,8 +66,7 @@ def step_bounds(change: Change, pool: NodePool, largest_step: float) -> tuple[fl
     if change.field == WARM_CHUNKS:
         return 0.0, max(math.floor(old * largest_step), old + 1)
     grain = _GRAIN.get(change.field, 1.0)
-    base = max(old, _LEAST_BASE.get(change.field, 0.0))
-    low, high = old / largest_step, base * largest_step
+    low, high = old / largest_step, max(old * largest_step, _ALWAYS_REACHED.get(change.field, 0.0))
     return math.ceil(low / grain - _HAIR) * grain, math.floor(high / grain + _HAIR) * grain
 
 
@@ -80,10 +81,13 @@ def _limit_bounds(old: float, node: int, largest_step: float) -> tuple[float, fl
 def stepped(change: Change, pool: NodePool, largest_step: float) -> Change:
     """The change itself, or as much of it as one step allows, saying where it is headed."""
     bounds, wanted = step_bounds(change, pool, largest_step), amount(change.field, change.new)
-    if bounds is None or wanted is None or bounds[0] - _HAIR <= wanted <= bounds[1] + _HAIR:
+    old = amount(change.field, change.old)
+    if bounds is None or wanted is None or old is None or bounds[0] - _HAIR <= wanted <= bounds[1] + _HAIR:
         return change
     reached = min(max(wanted, bounds[0]), bounds[1])
-    reason = f"one step towards {change.new}: at most {largest_step:g} times as much or as little at once"
+    within = old / largest_step - _HAIR <= reached <= old * largest_step + _HAIR
+    rule = "at most" if within else "the least there is, though more than"
+    reason = f"one step towards {change.new}: {rule} {largest_step:g} times as much or as little at once"
     return replace(change, new=shown_amount(change.field, reached), reasons=(*change.reasons, reason))
 
 
