@@ -166,6 +166,7 @@ class LiveAdvisor:
             last_applied=lambda pool, field: parts.history.last_applied(pool, field, now),
             paused=parts.settings.guards.paused,
             interval_seconds=parts.settings.server.refresh_seconds,
+            cluster_assumed=parts.cluster.kind is ClusterKind.MEMORY and parts.cluster.file is None,
         )
 
     def _summary(self, jobs: Sequence[Job], now: datetime) -> HistorySummary:

@@ -34,12 +34,17 @@ class Money:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmCurvePoint:
-    """One more warm node: what it is expected to cost and to save, in money per hour."""
+    """One more warm node: what it is expected to cost and to save, in money per hour of ``horizon_minutes``.
+
+    ``probability_needed`` is the chance that need climbs by so many nodes within that horizon, the one at
+    which the node does best; None where it is not known.
+    """
 
     nodes: int
     cost_per_hour: float
     saving_per_hour: float
     probability_needed: float
+    horizon_minutes: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +52,8 @@ class WarmPlan:
     """Warm capacity of one pool: GPUs to have ready, and how long an empty node stays.
 
     ``boot_nodes`` is the level up to which booting ahead pays, ``keep_nodes`` the level up to which
-    keeping an idle node pays. ``warm_gpus`` are physical GPUs, whole nodes.
+    keeping an idle node pays. ``warm_gpus`` are physical GPUs, whole nodes. ``keep_alive_reasons`` are those of
+    ``reasons`` that carry the keep-alive; empty where all of them do.
     """
 
     pool: str
@@ -60,6 +66,7 @@ class WarmPlan:
     served: str
     curve: tuple[WarmCurvePoint, ...]
     reasons: tuple[str, ...]
+    keep_alive_reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +108,7 @@ class Advice:
     """Everything recommended in one cycle.
 
     ``models`` maps ``durations`` and ``demand`` to the version served, None where a baseline is.
+    ``cluster_assumed`` says that no cluster was described: what is set "now" was assumed with it.
     """
 
     time: datetime
@@ -109,6 +117,7 @@ class Advice:
     models: dict[str, str | None] = field(default_factory=dict)
     synthetic: bool = False
     reasons: tuple[str, ...] = ()
+    cluster_assumed: bool = False
 
     def __post_init__(self) -> None:
         """Keep the time in UTC."""

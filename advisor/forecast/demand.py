@@ -209,7 +209,7 @@ class DemandForecaster:
         return None
 
     def _horizon(self, asked: _Asked, horizon: int) -> tuple[HorizonForecast, str | None]:
-        """The forecast at one horizon, and why it is not the model's."""
+        """The forecast at one horizon, and why it is not the model's, or is in spite of its skill."""
         fitted = None if asked.record is None else asked.record.horizons.get(horizon)
         if fitted is None or asked.objection is not None:
             tables = BaselineTables.from_history(asked.series, horizon)
@@ -219,7 +219,8 @@ class DemandForecaster:
             return _from_baseline(asked, horizon, fitted.tables, verdict.served, verdict.skill), verdict.reason
         gpus = self._from_model(asked, horizon, fitted)
         if gpus is not None:
-            return _horizon_forecast(horizon, gpus, verdict.skill, MODEL), None
+            doubt = None if verdict.reason is None else f"the model is served {verdict.reason}"
+            return _horizon_forecast(horizon, gpus, verdict.skill, MODEL), doubt
         reason = "something the model has always been told is not known now"
         return _from_baseline(asked, horizon, fitted.tables, verdict.best_baseline, None), reason
 

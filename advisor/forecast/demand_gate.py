@@ -35,7 +35,8 @@ class GateVerdict:
     """What to serve for one pool at one horizon, and the evidence.
 
     ``t`` is the mean daily saving of loss over the best baseline in standard errors, ``skill`` the share
-    of that baseline's loss saved; both are None where fewer than two days were scored.
+    of that baseline's loss saved; both are None where fewer than two days were scored. ``reason`` follows
+    "such a one is served," and is None where the model is served for its skill.
     """
 
     served: str
@@ -67,9 +68,10 @@ class DailyLosses:
 def judged(losses: DailyLosses) -> GateVerdict:
     """Judge the model against the best baseline, and against persistence at the median.
 
-    The model is served if its mean daily saving over the best baseline is above zero; while fewer than
-    fourteen days are scored, if it is not more than one standard error below zero, since little evidence
-    against it is little evidence. Its median may cost at most 2 % more than persistence.
+    The model is served if its mean daily saving over the best baseline is above zero. While fewer than
+    fourteen days are scored it is served, too, if that saving is less than one standard error below zero,
+    since little evidence against it is little evidence; the verdict then says so. In either case its median
+    may cost at most 2 % more than persistence.
 
     The best baseline is the constant, unless another one saved loss over it by three standard errors.
     Persistence never is: without spread it costs nothing in a quiet fortnight, and everything after it.
@@ -88,7 +90,14 @@ def judged(losses: DailyLosses) -> GateVerdict:
         return GateVerdict(best, best, days, t, skill, f"no skill against {best}")
     if losses.model_median.sum() > _MEDIAN_ALLOWED * losses.persistence_median.sum():
         return GateVerdict(best, best, days, t, skill, f"no skill against {PERSISTENCE} at the median")
-    return GateVerdict(MODEL, best, days, t, skill, None)
+    return GateVerdict(MODEL, best, days, t, skill, None if t > 0 else _doubt(skill, best, days))
+
+
+def _doubt(skill: float, best: str, days: int) -> str:
+    return (
+        f"with a skill of {100 * skill:.2g} % against {best}: less than one standard error on {days} days, "
+        f"of {FULL_WINDOW_DAYS} that would settle it"
+    )
 
 
 def _best_baseline(baselines: Mapping[str, Floats]) -> str | None:

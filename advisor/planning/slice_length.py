@@ -23,6 +23,7 @@ from advisor.planning.slice_reasons import (
     binding_reason,
     classes_reason,
     curve_reason,
+    kept_reason,
     law_reason,
     quantum_reason,
     sensitivity_reason,
@@ -213,6 +214,7 @@ def _class(case: _Case, draft: _Draft, name: str, outlook: _Outlook) -> SliceCla
     current = case.current_length(draft)
     reasons = (
         curve_reason(curve, length),
+        *(() if length == best else (kept_reason(length, best, cost_at, terms.margin),)),
         *(() if binding is None else (binding_reason(binding, case.bounds, terms),)),
         quantum_reason(outlook.quantum, reached, sliced=sliced, demanded=demanded),
         law_reason(mean, length, terms),

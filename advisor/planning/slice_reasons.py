@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from advisor.domain.slices import CurvePoint
 from advisor.domain.units import shown_duration
@@ -16,6 +17,7 @@ __all__ = [
     "binding_reason",
     "classes_reason",
     "curve_reason",
+    "kept_reason",
     "law_reason",
     "quantum_reason",
     "sensitivity_reason",
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 _NEAR = 1.05
+_WORTH_SAYING = 0.005
 
 
 def shown_minutes(minutes: float) -> str:
@@ -43,8 +46,17 @@ def curve_reason(curve: tuple[CurvePoint, ...], minutes: float) -> str:
     compared = ", ".join(f"{shown_minutes(p.minutes)} {p.cost:.3f}" for p in beside)
     text = f"{shown_minutes(minutes)} loses {cost:.3f} GPU-minutes per useful GPU-minute ({compared})"
     if len(near) > 1:
-        text += f"; anything from {shown_minutes(min(near))} to {shown_minutes(max(near))} is within 5 % of it"
+        text += f"; anything from {shown_minutes(min(near))} to {shown_minutes(max(near))} loses at most 5 % more"
     return text
+
+
+def kept_reason(minutes: float, best: float, cost_at: Mapping[float, float], margin: float) -> str:
+    """Why the length in use stays although another is cheaper."""
+    cost, least = cost_at[minutes], cost_at[best]
+    cheaper = f"{shown_minutes(best)} belongs to the best plan"
+    if least < cost:
+        cheaper = f"{shown_minutes(best)} would lose {least:.3f}, {100 * (1 - least / cost):.2g}% less"
+    return f"{shown_minutes(minutes)} is in use and stays: {cheaper}, and a plan must save {margin:.0%} to replace it"
 
 
 def law_reason(mean_minutes: float, minutes: float, terms: SliceTerms) -> str:
@@ -53,10 +65,10 @@ def law_reason(mean_minutes: float, minutes: float, terms: SliceTerms) -> str:
     if math.isinf(law):
         law_text = "the square-root law has no finite optimum, since nothing is lost to long slices"
     elif law > 0.0:
-        law_text = (
-            f"the square-root law says {shown_minutes(law)} "
-            f"({shown_minutes(minutes)} costs {flatness(minutes / law) - 1.0:.0%} more by it)"
-        )
+        more = flatness(minutes / law) - 1.0
+        law_text = f"the square-root law says {shown_minutes(law)}"
+        if more >= _WORTH_SAYING:
+            law_text += f" ({shown_minutes(minutes)} costs {more:.0%} more by it)"
     else:
         law_text = "the square-root law says 0, since switching is free"
     text = (

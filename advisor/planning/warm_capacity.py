@@ -29,7 +29,7 @@ from advisor.domain.nodepools import NodePool
 from advisor.domain.plans import WarmCurvePoint, WarmPlan
 from advisor.domain.units import finite, positive, shown_duration, utc
 from advisor.errors import Refused
-from advisor.planning.costs import Prices, break_even_minutes, gpu_cost, waiting_cost, waiting_ratio
+from advisor.planning.costs import Prices, break_even_minutes, gpu_cost, idle_cost, waiting_cost, waiting_ratio
 
 __all__ = ["UNKNOWN_START_LATENCY_SECONDS", "WarmTerms", "boot_ahead", "expected_idle", "keep_idle", "plan_warm"]
 
@@ -162,7 +162,7 @@ def plan_warm(rise: RiseForecast | None, pool: NodePool, prices: Prices, terms: 
     boot = min(max(boot, terms.least_nodes), terms.most_nodes)
     keep = min(max(keep, terms.least_nodes), terms.most_nodes)
     keep_alive, why = _keep_alive(rises, boot, keep, prices, terms)
-    reasons = [_boot_reason(curve, boot, wanted, prices.currency), why, *stated]
+    reasons = [_boot_reason(curve, boot, wanted, (prices, rise.node_gpus)), why, *stated]
     return WarmPlan(
         pool=pool.name,
         warm_gpus=boot * rise.node_gpus,
@@ -174,6 +174,7 @@ def plan_warm(rise: RiseForecast | None, pool: NodePool, prices: Prices, terms: 
         served=rise.served,
         curve=curve,
         reasons=tuple(reasons),
+        keep_alive_reasons=(why, *stated),
     )
 
 
@@ -224,6 +225,7 @@ def _point(rises: _Rises, level: int, node_gpus: int, prices: Prices, terms: War
         cost_per_hour=gpu_cost(prices, float(paid[best]) * node_gpus) / hours,
         saving_per_hour=waiting_cost(prices, float(spared[best]) * node_gpus) / hours,
         probability_needed=float(column[rises.minutes > latency][best]),
+        horizon_minutes=float(horizons[best]),
     )
 
 
@@ -243,10 +245,7 @@ def _keep_alive(rises: _Rises, boot: int, keep: int, prices: Prices, terms: Warm
     """
     shortest = max(terms.shortest_keep_alive_seconds, terms.latency_minutes * 60.0)
     if keep <= boot or boot >= rises.levels:
-        why = "idle nodes beyond the warm ones are not worth keeping"
-        return _whole_minutes(
-            shortest
-        ), f"{why}; none goes within {shown_duration(shortest)}, the time a node takes to start"
+        return _whole_minutes(shortest), _shortest_reason(shortest, terms)
     break_even = break_even_minutes(prices, terms.latency_minutes, weight=terms.waiting_weight)
     minutes = np.arange(0.0, float(rises.minutes[-1]) + 1.0)
     probability = np.interp(minutes, rises.minutes, rises.probability[:, boot])
@@ -259,23 +258,49 @@ def _keep_alive(rises: _Rises, boot: int, keep: int, prices: Prices, terms: Warm
     )
 
 
+def _shortest_reason(shortest: float, terms: WarmTerms) -> str:
+    """Why an idle node that is not worth keeping stays as long as it does."""
+    floor = (
+        "a node takes as long to start, and a shorter one would let half of a gang's nodes expire while the others boot"
+        if shortest > terms.shortest_keep_alive_seconds
+        else "no keep-alive is set shorter"
+    )
+    return (
+        f"keep-alive not under {shown_duration(shortest)}: {floor}; and not above it, since idle nodes beyond the warm "
+        "ones are not worth keeping for longer"
+    )
+
+
 def _whole_minutes(seconds: float) -> int:
     return math.ceil(seconds / 60.0 - 1e-9) * 60
 
 
-def _boot_reason(curve: tuple[WarmCurvePoint, ...], boot: int, wanted: int, currency: str) -> str:
+def _boot_reason(curve: tuple[WarmCurvePoint, ...], boot: int, wanted: int, price: tuple[Prices, int]) -> str:
     """The level chosen, the last node accepted and the first rejected, in money."""
     text = f"{boot} node{'' if boot == 1 else 's'} ready ahead of need"
     if boot != wanted:
         text += f" (bounds; the curve says {wanted})"
     for point in curve[max(0, wanted - 1) : wanted]:
-        text += f"; the last saves {point.saving_per_hour:.2f} of waiting for {point.cost_per_hour:.2f} {currency}/h"
+        text += f"; the last would {_weighed(point, price)}"
     for point in curve[wanted : wanted + 1]:
-        text += (
-            f"; rejected: one more would save {point.saving_per_hour:.2f} of waiting "
-            f"for {point.cost_per_hour:.2f} {currency}/h"
-        )
+        text += f"; rejected: one more would {_weighed(point, price)}"
     return text
+
+
+def _weighed(point: WarmCurvePoint, price: tuple[Prices, int]) -> str:
+    """What one node is expected to save and to cost, beside its price, and over which time."""
+    prices, node_gpus = price
+    unit = f"{prices.currency}/h"
+    text = (
+        f"save {point.saving_per_hour:.2f} {unit} of waiting for {point.cost_per_hour:.2f} {unit} of booting in vain "
+        f"and idling until used (the node's price is {idle_cost(prices, node_gpus, 60.0):.2f} {unit})"
+    )
+    if point.horizon_minutes is None:
+        return text
+    span = shown_duration(point.horizon_minutes * 60.0)
+    return (
+        f"{text}, weighed over the next {span}, in which need for it comes with {100 * point.probability_needed:.0f} %"
+    )
 
 
 def _default_plan(pool: NodePool, prices: Prices, terms: WarmTerms, reasons: tuple[str, ...]) -> WarmPlan:

@@ -156,7 +156,8 @@ def _keep_alive(advice: PoolAdvice, pool: NodePool) -> _Wanted | None:
     if pool.replicas is not None:
         return None
     new = shown_consolidate_after(advice.warm.keep_alive_seconds)
-    return _Wanted(f"{NODE_POOL}/{pool.name}", CONSOLIDATE_AFTER, pool.consolidate_after, new, advice.warm.reasons)
+    reasons = advice.warm.keep_alive_reasons or advice.warm.reasons
+    return _Wanted(f"{NODE_POOL}/{pool.name}", CONSOLIDATE_AFTER, pool.consolidate_after, new, reasons)
 
 
 def _limit(advice: PoolAdvice, pool: NodePool, nodes: Sequence[Node]) -> _Wanted | None:
@@ -193,5 +194,7 @@ def _slice_length(advice: PoolAdvice, pool: NodePool) -> _Wanted | None:
         return None
     old = None if pool.slice_minutes is None else shown_amount(SLICE_LENGTH, pool.slice_minutes)
     new = shown_amount(SLICE_LENGTH, main.minutes)
-    reasons = (f"class {main.name}, which most jobs of the pool belong to", *main.reasons)
+    several = len(advice.slice_plan.classes) > 1
+    whose = (f"for the {main.name} tasks, which most jobs of the pool are",) if several else ()
+    reasons = (*whose, *main.reasons)
     return _Wanted(f"{SETTING}/{own_name(pool.name)}", SLICE_LENGTH, old, new, reasons)

@@ -159,10 +159,10 @@ def fresh_telemetry(change: Change, context: GuardContext) -> str | None:
 
 
 def skilled(change: Change, context: GuardContext) -> str | None:
-    """What follows from the demand forecast needs a forecast that beats the simple baselines here."""
+    """What follows from the demand forecast needs one that beats the best baseline here at some horizon."""
     if context.skilled or change.field not in (CONSOLIDATE_AFTER, GPU_LIMIT, WARM_CHUNKS, CHUNK_GPUS):
         return None
-    return "no skill: the demand forecast of this pool does not beat the simple baselines on its recent data"
+    return "no skill: at no horizon does the demand model of this pool beat the best baseline on its recent days"
 
 
 def static_pool(change: Change, context: GuardContext) -> str | None:

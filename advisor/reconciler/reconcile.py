@@ -37,7 +37,8 @@ class ReconcileInputs:
 
     ``last_applied`` answers when a field of a pool was last changed by this program, from the ledger.
     ``wants`` is what the look before returned; None for a single look by hand, which has no memory and
-    leaves the quiet while out. ``namespace`` is where our own objects live.
+    leaves the quiet while out. ``namespace`` is where our own objects live. ``cluster_assumed`` says that nobody
+    described the cluster, so that what is set on it was assumed, and each change says so.
     """
 
     now: datetime
@@ -49,6 +50,7 @@ class ReconcileInputs:
     paused: bool = False
     namespace: str = "gpu-slice-advisor"
     interval_seconds: float = _INTERVAL_SECONDS
+    cluster_assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +109,7 @@ def propose(advice: PoolAdvice, snapshot: ClusterSnapshot, mode: Mode, inputs: R
     changes, kept_back = [], {}
     for one in wanted:
         its = replace(context, last_applied=inputs.last_applied(pool.name, one.field))
-        change = judged(stepped(one, pool, inputs.rules.largest_step), its)
+        change = judged(_from_assumed(stepped(one, pool, inputs.rules.largest_step), inputs), its)
         changes.append(change)
         kept_back[change.object, change.field] = reasons_not_to_write(change, its)
     proposal = PoolProposal(
@@ -123,7 +125,7 @@ def complete_advice(advice: Advice, snapshot: ClusterSnapshot, inputs: Reconcile
         _completed(pool, propose(pool, snapshot, advice.mode, inputs)) if pool.pool in known else _unknown(pool)
         for pool in advice.pools
     )
-    return replace(advice, pools=pools)
+    return replace(advice, pools=pools, cluster_assumed=inputs.cluster_assumed)
 
 
 def reconcile(advice: Advice, cluster: ClusterPort, inputs: ReconcileInputs) -> ReconcileReport:
@@ -151,11 +153,18 @@ def reconcile(advice: Advice, cluster: ClusterPort, inputs: ReconcileInputs) -> 
     )
     soon = any(outcome.soon for outcome in written.values())
     return ReconcileReport(
-        advice=replace(advice, pools=pools),
+        advice=replace(advice, pools=pools, cluster_assumed=inputs.cluster_assumed),
         decisions=decisions,
         wants=_remembered(advice, snapshot, inputs),
         next_look_seconds=min(_RETRY_SECONDS, inputs.interval_seconds) if soon else inputs.interval_seconds,
     )
+
+
+def _from_assumed(change: Change, inputs: ReconcileInputs) -> Change:
+    if not inputs.cluster_assumed or change.old is None:
+        return change
+    said = f"that {change.old} is set now was assumed, since no cluster was described"
+    return replace(change, reasons=(*change.reasons, said))
 
 
 def _with_manifests(proposal: PoolProposal, inputs: ReconcileInputs) -> PoolProposal:

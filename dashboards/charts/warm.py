@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from advisor.domain.plans import WarmPlan
+from advisor.domain.plans import WarmCurvePoint, WarmPlan
 from dashboards.charts.figure import Chart, Key, axis, figure, line
+from dashboards.formats import minutes
 
 __all__ = ["warm_nodes"]
 
 _WORTH_IT = Key("Saves, recommended", "@accent", "area")
 _NOT_WORTH_IT = Key("Saves, not worth it", "@fan2", "area")
 _COSTS = Key("Costs", "@second", "line")
+
+
+def _needed(point: WarmCurvePoint) -> str:
+    within = "" if point.horizon_minutes is None else f" within {minutes(point.horizon_minutes)}"
+    return f"{100 * point.probability_needed:.0f} %{within}"
 
 
 def warm_nodes(plan: WarmPlan, currency: str) -> Chart | None:
@@ -27,8 +33,8 @@ def warm_nodes(plan: WarmPlan, currency: str) -> Chart | None:
         "y": [point.saving_per_hour for point in plan.curve],
         "name": "Saves",
         "marker": {"color": [bar.colour for bar in bars]},
-        "customdata": [100 * point.probability_needed for point in plan.curve],
-        "hovertemplate": f"saves %{{y:.2f}} {currency}/h, needed with %{{customdata:.0f}} %<extra></extra>",
+        "customdata": [_needed(point) for point in plan.curve],
+        "hovertemplate": f"saves %{{y:.2f}} {currency}/h, needed with %{{customdata}}<extra></extra>",
     }
     costs = line(
         (nodes, [point.cost_per_hour for point in plan.curve]),

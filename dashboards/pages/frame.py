@@ -42,6 +42,9 @@ class AdviceView:
     mode: Annotated[str, "Observe and Recommend change nothing; Apply may act within its guards."]
     models: Annotated[tuple[ServedModel, ...], "Which model versions it was made with."]
     notes: Annotated[tuple[str, ...], "What its cycle assumed, or could not do."]
+    cluster_assumed: Annotated[
+        bool, "Whether no cluster was described, so that all that is said to be set or in use now was assumed."
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +113,7 @@ def _advice(advice: Advice, now: datetime | None) -> AdviceView:
         mode=advice.mode.value,
         models=tuple(ServedModel(name=name, version=version) for name, version in advice.models.items()),
         notes=advice.reasons,
+        cluster_assumed=advice.cluster_assumed,
     )
 
 

@@ -11,7 +11,20 @@ from advisor.domain.plans import PoolAdvice
 from advisor.domain.slices import SliceClass
 from dashboards.pages.frame import Page, Seen, frame
 
-__all__ = ["ClassLine", "DemandAhead", "OverviewPage", "PoolRow", "cost_change", "overview_page", "pool_url", "soon"]
+__all__ = [
+    "SKILLED",
+    "ClassLine",
+    "DemandAhead",
+    "OverviewPage",
+    "PoolRow",
+    "cost_change",
+    "overview_page",
+    "pool_url",
+    "soon",
+]
+
+SKILLED = "Whether at least one horizon is served by the model with skill above 0; without, no capacity is changed."
+"""The help of every ``skilled``."""
 
 _SOON_MINUTES = 60
 
@@ -47,7 +60,7 @@ class PoolRow:
     sharing_factor: Annotated[int, "Shares that one GPU is cut into; 1 is the whole GPU."]
     demand_now_gpus: Annotated[float, "GPUs running and pending now."]
     soon: Annotated[DemandAhead | None, "Demand at the horizon nearest to an hour; none where nothing is forecast."]
-    skilled: Annotated[bool, "Whether the demand model beats every simple baseline on this pool's recent data."]
+    skilled: Annotated[bool, SKILLED]
     changes_allowed: Annotated[int, "Changes proposed that every guard allows."]
     changes_refused: Annotated[int, "Changes that a guard refuses; the pool's page says why."]
 

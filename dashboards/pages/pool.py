@@ -13,7 +13,7 @@ from advisor.domain.slices import SliceClass
 from dashboards.charts import Chart, demand_fan, duration_chart, slice_cost, warm_nodes
 from dashboards.data import DemandPoint
 from dashboards.pages.frame import Page, Seen, frame
-from dashboards.pages.overview import ClassLine, DemandAhead, cost_change, pool_url, soon
+from dashboards.pages.overview import SKILLED, ClassLine, DemandAhead, cost_change, pool_url, soon
 
 __all__ = ["PoolPage", "pool_page"]
 
@@ -77,7 +77,7 @@ class DemandView:
 
     now_gpus: Annotated[float, "GPUs running and pending now."]
     soon: Annotated[DemandAhead | None, "Demand at the horizon nearest to an hour; none where nothing is forecast."]
-    skilled: Annotated[bool, "Whether the demand model beats every simple baseline on this pool's recent data."]
+    skilled: Annotated[bool, SKILLED]
     horizons: Annotated[tuple[HorizonRow, ...], "The forecast at every horizon."]
     reasons: Annotated[tuple[str, ...], "What the forecast assumed."]
     chart: Annotated[Chart | None, "Demand over the last hours and the fan of its forecast."]
@@ -88,9 +88,14 @@ class WarmRow:
     """One more warm node."""
 
     nodes: Annotated[int, "Which warm node: the first, the second, ..."]
-    cost_per_hour: Annotated[float, "What keeping this node ready costs per hour."]
-    saving_per_hour: Annotated[float, "What the waiting it avoids is worth per hour."]
-    probability_needed: Annotated[float, "How likely it is needed within the start latency."]
+    cost_per_hour: Annotated[
+        float, "Expected cost of having it ready, an hour of the time weighed: the boot in vain, and idling until used."
+    ]
+    saving_per_hour: Annotated[float, "Worth of the waiting it is expected to avoid, an hour of the time weighed."]
+    probability_needed: Annotated[float, "Chance that demand climbs this many nodes above now within the time weighed."]
+    horizon_minutes: Annotated[
+        float | None, "The time weighed: of those past the start latency the one over which this node does best."
+    ]
     chosen: Annotated[bool, "Whether it is among the recommended ones."]
 
 
@@ -244,6 +249,7 @@ def _warm(warm: WarmPlan, changes: tuple[Change, ...], currency: str) -> WarmVie
                 cost_per_hour=point.cost_per_hour,
                 saving_per_hour=point.saving_per_hour,
                 probability_needed=point.probability_needed,
+                horizon_minutes=point.horizon_minutes,
                 chosen=point.nodes <= chosen,
             )
             for point in warm.curve

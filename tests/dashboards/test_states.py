@@ -7,11 +7,15 @@ import json
 import re
 from dataclasses import replace
 from datetime import timedelta
+from typing import get_args, get_type_hints
 
 import pytest
 
 from advisor.domain.jobs import Job
 from advisor.domain.plans import Advice, Mode
+from dashboards.pages.overview import SKILLED, PoolRow
+from dashboards.pages.pool import DemandView
+from serving.api.schemas import Demand
 from tests.builders import a_job
 from tests.serving.fake_service import FakePages
 from tests.serving.fake_values import NOON, a_demand, a_pool, a_slice_class, a_warm_plan, an_advice
@@ -158,9 +162,39 @@ def test_a_pool_that_is_as_it_should_be_says_so():
 def test_a_demand_model_without_skill_is_called_so():
     demand = replace(a_demand(), horizons=a_demand().horizons[-1:])
 
-    assert "does not beat a simple baseline" in page(
-        "/pools/a100", FakePages(advice_now=an_advice(replace(a_pool(), demand=demand)))
-    )
+    shown = FakePages(advice_now=an_advice(replace(a_pool(), demand=demand)))
+
+    assert "At no horizon does the demand model beat the best simple baseline" in page("/pools/a100", shown)
+    assert "no skill" in page("/", shown)
+
+
+def test_what_was_assumed_to_be_set_now_is_called_that():
+    described, assumed = an_advice(), replace(an_advice(), cluster_assumed=True)
+
+    assert "now 30 min" in page("/", FakePages(advice_now=described))
+    assert "now (assumed) 30 min" in page("/", FakePages(advice_now=assumed))
+    pool = page("/pools/a100", FakePages(advice_now=assumed))
+    assert "now (assumed) 30 min" in pool
+    assert "now (assumed) 180s" in pool
+
+
+def test_the_chance_that_a_warm_node_is_needed_stands_beside_the_time_it_is_the_chance_of():
+    (first, *others) = a_warm_plan().curve
+    warm = replace(a_warm_plan(), curve=(replace(first, horizon_minutes=240.0), *others))
+
+    shown = page("/pools/a100", FakePages(advice_now=an_advice(replace(a_pool(), warm=warm))))
+
+    assert '80 % <span class="sub">within 4 h</span>' in shown
+    assert "80 % within 4 h" in shown.replace("\\u0020", " ")
+    assert "within the start latency" not in shown
+
+
+def test_pages_mean_by_skilled_what_the_api_means_by_it():
+    said = Demand.model_fields["skilled"].description.removeprefix("True where ").removesuffix(".")
+
+    assert said in SKILLED
+    for view in (PoolRow, DemandView):
+        assert SKILLED in get_args(get_type_hints(view, include_extras=True)["skilled"])
 
 
 def test_a_pool_of_which_nothing_but_the_need_is_known_still_has_a_page():

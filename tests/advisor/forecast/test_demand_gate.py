@@ -51,6 +51,23 @@ def test_with_few_days_a_little_evidence_against_the_model_is_not_enough():
     assert bad.served == "constant"
 
 
+@pytest.mark.parametrize("days", [2, 3, 7, 13, 14, 20])
+def test_a_model_behind_its_baseline_is_served_only_within_one_standard_error_and_says_so(days):
+    random = np.random.default_rng(days)
+    for _ in range(200):
+        baseline = np.ones(days)
+        verdict = judged(baseline - random.normal(-0.1, 0.3, days), {"constant": baseline})
+
+        if verdict.served == MODEL and verdict.skill <= 0:
+            assert days < 14
+            assert verdict.t > -1
+            assert "with a skill of -" in verdict.reason
+            assert f"less than one standard error on {days} days" in verdict.reason
+        else:
+            assert (verdict.reason is None) is (verdict.served == MODEL)
+            assert verdict.t <= (-1 if days < 14 else 0) or verdict.skill > 0
+
+
 def test_full_window_of_the_same_evidence_is_enough():
     losses = np.tile([0.5, 1.9, 0.7], 5)[:14]
 

@@ -115,6 +115,25 @@ def test_the_length_in_use_stays_if_the_best_saves_too_little():
     assert found.minutes == found.current_minutes == 15.0
 
 
+def test_a_length_that_stays_beside_a_cheaper_one_says_why():
+    best = only_class(HEAVY, TERMS)
+    kept = only_class(HEAVY, replace(TERMS, margin=0.2), 15.0)
+    assert kept.minutes == 15.0
+    assert kept.cost > best.cost
+    (why,) = [reason for reason in kept.reasons if "stays" in reason]
+    less = 100 * (1 - best.cost / kept.cost)
+    assert f"10 min would lose {best.cost:.3f}, {less:.2g}% less, and a plan must save 20% to replace it" in why
+    assert not any("stays" in reason for reason in best.reasons)
+    assert any(reason.endswith("loses at most 5 % more") for reason in best.reasons)
+
+
+def test_the_square_root_law_says_what_the_choice_costs_only_where_that_is_something():
+    law = next(reason for reason in only_class(MEAN_20, TERMS).reasons if "square-root law" in reason)
+    assert "more by it" not in law
+    bound = only_class(MEAN_20, replace(TERMS, minimum_minutes=60.0))
+    assert any("(60 min costs " in reason for reason in bound.reasons)
+
+
 def test_the_length_in_use_goes_if_the_best_saves_enough():
     found = only_class(HEAVY, TERMS, 60.0)
     assert found.minutes == 10.0

@@ -84,7 +84,28 @@ def test_the_curve_crosses_where_the_level_is_chosen_and_the_rejected_node_is_na
     assert worth == [True, True, False, False]
     assert [point.nodes for point in plan.curve] == [1, 2, 3, 4]
     assert "rejected: one more would save" in plan.reasons[0]
-    assert "USD/h" in plan.reasons[0]
+    last, rejected = plan.reasons[0].split("; rejected: ")
+    for said, point in ((last, plan.curve[1]), (rejected, plan.curve[2])):
+        assert f"save {point.saving_per_hour:.2f} USD/h of waiting for {point.cost_per_hour:.2f} USD/h" in said
+        assert "the node's price is 24.00 USD/h" in said
+
+
+def test_a_node_is_weighed_over_a_time_that_is_said_with_the_chance_of_that_time():
+    for point in plan_warm(BUSY, a_node_pool(), PRICES, TERMS, NOON).curve:
+        within = BUSY.horizons_minutes.index(point.horizon_minutes)
+        assert point.horizon_minutes > 5.0
+        assert point.probability_needed == BUSY.probabilities[within][point.nodes - 1]
+    reason = plan_warm(CALM, a_node_pool(), PRICES, TERMS, NOON).reasons[0]
+    assert "weighed over the next 4 h, in which need for it comes with 55 %" in reason
+
+
+def test_the_shortest_keep_alive_says_what_keeps_it_from_being_shorter():
+    held = plan_warm(a_rise(NEVER), a_node_pool(), PRICES, TERMS, NOON)
+    free = plan_warm(a_rise(NEVER), a_node_pool(), PRICES, replace(TERMS, start_latency_seconds=20.0), NOON)
+    assert (
+        "not under 5 min: a node takes as long to start, and a shorter one would let half of a gang" in held.reasons[1]
+    )
+    assert "not under 60 s: no keep-alive is set shorter" in free.reasons[1]
 
 
 def test_dearer_waiting_keeps_more_ready_and_cheaper_gpus_too():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from advisor.cluster.fields import CONSOLIDATE_AFTER, GPU_LIMIT
@@ -75,6 +77,32 @@ def test_the_slice_length_of_most_jobs_is_the_pools():
     changes = seen(a_pool_advice(slice_minutes=12.5), a_node_pool())
 
     assert changes == [("ConfigMap/slice-advisor-default", SLICE_LENGTH, "15m", "750s")]
+
+
+def test_a_slice_length_names_its_class_only_where_there_are_several():
+    advice = a_pool_advice(slice_minutes=12.5)
+    (one,) = advice.slice_plan.classes
+    two = replace(
+        advice.slice_plan,
+        classes=(replace(one, name="short", share_of_jobs=0.7), replace(one, name="long", share_of_jobs=0.3)),
+    )
+
+    (change,) = diff(advice, a_node_pool())
+    (of_several,) = diff(replace(advice, slice_plan=two), a_node_pool())
+
+    assert change.reasons == one.reasons
+    assert of_several.reasons[0] == "for the short tasks, which most jobs of the pool are"
+
+
+def test_a_keep_alive_gives_the_reasons_that_carry_it():
+    advice = a_pool_advice(keep_alive_seconds=300)
+    warm = replace(advice.warm, reasons=("no node ready", "a boot takes that long"))
+
+    (without,) = diff(replace(advice, warm=warm), a_node_pool())
+    (told,) = diff(replace(advice, warm=replace(warm, keep_alive_reasons=("a boot takes that long",))), a_node_pool())
+
+    assert without.reasons == warm.reasons
+    assert told.reasons == ("a boot takes that long",)
 
 
 def test_a_class_that_is_better_left_unsliced_changes_no_slice_length():

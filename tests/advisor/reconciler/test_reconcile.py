@@ -324,3 +324,15 @@ def test_every_decision_has_its_own_name_and_remembers_the_models():
     assert len({record.id for record in report.decisions}) == len(report.decisions) == 4
     assert all(record.models == {"durations": "3", "demand": "2"} for record in report.decisions)
     assert report.decisions[0].change.allowed
+
+
+def test_what_was_assumed_of_the_cluster_is_said_of_each_change_from_it():
+    advice = an_advice(a_pool_advice(keep_alive_seconds=300, warm_gpus=8))
+    described = complete_advice(advice, a_cluster(), inputs())
+    assumed = complete_advice(advice, a_cluster(), inputs(cluster_assumed=True))
+
+    said = {change.field: change.reasons[-1] for change in assumed.pools[0].changes if change.old is not None}
+    assert said == {CONSOLIDATE_AFTER: "that 180s is set now was assumed, since no cluster was described"}
+    assert assumed.cluster_assumed
+    assert not described.cluster_assumed
+    assert not any("assumed" in reason for change in described.pools[0].changes for reason in change.reasons)
