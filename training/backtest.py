@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -16,25 +16,22 @@ import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from advisor.domain.jobs import Job
-from advisor.domain.reports import DurationReport, RunProtocol
+from advisor.domain.reports import DurationReport, HeadToHead, RunProtocol
 from advisor.domain.units import SECONDS_PER_DAY, utc
 from advisor.errors import Refused
 from advisor.features.duration import DURATION_SCHEMA
-from advisor.features.replay import EventKind, events_of
-from advisor.forecast.baselines import MEDIAN_OF_5, MedianOfFive
+from advisor.forecast.baselines import MEDIAN_OF_5
 from advisor.forecast.duration import MODEL
 from advisor.forecast.duration_model import DurationModel
-from advisor.forecast.live import LiveModel, refusal
 from advisor.forecast.questions import Question
-from training.calibrate import warm_up_begins
+from training.answers import Answers, History, history_of, replayed, served
 from training.duration_report import ScoredJobs, duration_report
-from training.duration_table import DurationTable, Progress, duration_table
+from training.duration_table import Progress
 from training.forests import DurationSettings, fit_forests
-from training.metrics import mark
-from training.model_replay import ModelReplay
-from training.quality import beats_baseline
+from training.metrics import mark, scores_of
+from training.outcomes import outcome_scores
+from training.quality import may_be_served
 
 __all__ = ["BacktestSettings", "evaluate_and_fit", "evaluate_durations"]
 
@@ -61,21 +58,6 @@ class BacktestSettings:
             raise Refused("split", self.split, "it lies strictly between 0 and 1", "Use 0.7.")
         if not self.refit_days > 0:
             raise Refused("refit_days", self.refit_days, "it must be above 0 days", "Use 14.")
-
-
-@dataclass(frozen=True, slots=True)
-class _History:
-    """The jobs in order of submission, their table, and when scoring begins and everything ends.
-
-    ``floors`` are the floor's answers to the jobs from the split on, ``keys`` the histories that carried them.
-    """
-
-    jobs: tuple[Job, ...]
-    table: DurationTable
-    floors: dict[int, DurationDistribution]
-    keys: dict[int, str]
-    split: float
-    until: datetime
 
 
 def evaluate_durations(
@@ -123,16 +105,16 @@ def _evaluated(
     chosen: BacktestSettings,
     progress: Progress | None,
     registered: Mapping[str, DurationModel],
-) -> tuple[DurationReport, _History, tuple[Question, ...]]:
+) -> tuple[DurationReport, History, tuple[Question, ...]]:
     """The report, the history it is of, and the calibration window as it stood at the end."""
-    history = _history(jobs, chosen, progress)
+    history = history_of(jobs, chosen.split, chosen.fit, progress)
     asked = np.array(sorted(history.floors), dtype=np.intp)
     known = history.table.gone[asked] >= 0
     scored = asked[known & ~history.table.censored[asked] & (history.table.seconds[asked] > 0)]
-    served, refits, questions = _served(history, chosen, progress)
-    answers = {MEDIAN_OF_5: history.floors, MODEL: served}
+    answered, refits, questions = served(history, chosen.refit_days, chosen.fit, progress)
+    answers = {MEDIAN_OF_5: history.floors, MODEL: answered.laws}
     seen = {name: model for name, model in registered.items() if model.fitted_at.timestamp() > history.split}
-    answers |= {name: _replayed(history, model) for name, model in registered.items() if name not in seen}
+    answers |= {name: replayed(history, model).laws for name, model in registered.items() if name not in seen}
     seconds = history.table.seconds[scored]
     marks = {}
     for number, (name, laws) in enumerate(answers.items()):
@@ -140,99 +122,29 @@ def _evaluated(
             progress("scores", number, len(answers))
         marks[name] = mark([laws[int(job)] for job in scored], seconds)
     protocol = _protocol(history, chosen, refits, [*_not_scored(asked.size - scored.size), *_not_asked(seen)])
-    report = duration_report(marks, _scored_jobs(history, scored), protocol)
-    served_name = MODEL if beats_baseline(report, None).promoted else MEDIAN_OF_5
+    report = replace(
+        duration_report(marks, _scored_jobs(history, scored), protocol),
+        outcomes=outcome_scores(history.jobs, answered.chances, scored.tolist(), history.split),
+        versus={name: _head_to_head(history, model, answered, scored) for name, model in seen.items()},
+    )
+    served_name = MODEL if may_be_served(report, None).promoted else MEDIAN_OF_5
     return replace(report, served=served_name), history, questions
 
 
-def _history(jobs: Sequence[Job], settings: BacktestSettings, progress: Progress | None) -> _History:
-    if len(jobs) < 2:
-        raise Refused("jobs", len(jobs), "an evaluation needs at least 2 jobs", "Bring in more history.")
-    ordered = tuple(sorted(jobs, key=lambda job: job.submit))
-    # Jobs of one second stay on one side: bulk submissions know each other's answers.
-    split = ordered[max(int(settings.split * len(ordered)), 1)].submit
-    until = max(moment for job in ordered for moment in (job.submit, job.start, job.gone_at) if moment is not None)
-    floors = _floors(ordered, split)
-    scored = sum(job.submit >= split for job in ordered)
-    newest = scored + settings.fit.jobs_needed
-    return _History(
-        jobs=ordered,
-        table=duration_table(ordered, until, progress, newest),
-        floors={place: answer.distribution for place, answer in floors.items()},
-        keys={place: answer.key for place, answer in floors.items()},
-        split=split.timestamp(),
-        until=until,
-    )
+def _head_to_head(history: History, rival: DurationModel, answered: Answers, scored: NDArray[np.intp]) -> HeadToHead:
+    """What would be served against a model that was fitted after the split, on the jobs submitted since."""
+    since = rival.fitted_at.timestamp()
+    jobs = scored[history.table.submit[scored] > since]
+    both = {MODEL: answered.laws, "rival": replayed(history, rival).laws if jobs.size else {}}
+    seconds = history.table.seconds[jobs]
+    scores = {
+        name: scores_of(mark([laws[int(job)] for job in jobs], seconds), np.zeros(jobs.size), 1)
+        for name, laws in both.items()
+    }
+    return HeadToHead(since=rival.fitted_at, model=scores[MODEL], rival=scores["rival"])
 
 
-def _floors(jobs: Sequence[Job], split: datetime) -> dict[int, DurationForecast]:
-    """The floor's answer to every job submitted from ``split`` on."""
-    floor = MedianOfFive()
-    answers: dict[int, DurationForecast] = {}
-    for event in events_of(jobs):
-        if event.kind is EventKind.SUBMITTED:
-            if event.moment >= split:
-                answers[event.place] = floor.answer(event.job, 0.0)
-            floor.submitted(event.job)
-        elif event.kind is not EventKind.STARTED:
-            floor.ended(event.job)
-    return answers
-
-
-def _served(
-    history: _History, settings: BacktestSettings, progress: Progress | None
-) -> tuple[dict[int, DurationDistribution], int, tuple[Question, ...]]:
-    """What would have been served from the split on, how many fits that took, and the calibration window at the end."""
-    replay = ModelReplay(history.jobs, history.table, history.until)
-    answers = dict(history.floors)
-    questions = None
-    spans = list(_spans(history, settings))
-    fitted = 0
-    for number, (begin, end) in enumerate(spans):
-        if progress is not None:
-            progress("refits", number, len(spans))
-        model = fit_forests(history.table, begin, settings.fit, questions or ())
-        if model is None:
-            continue
-        fitted += 1
-        live = LiveModel(model)
-        _collect(replay, live, end, answers)
-        questions = live.questions
-    return answers, fitted, questions or ()
-
-
-def _spans(history: _History, settings: BacktestSettings) -> Iterator[tuple[float, float]]:
-    """From each refit to the next: one to fill the calibration window, then on schedule from the split on."""
-    submit = history.table.submit
-    begin = warm_up_begins(submit, history.split, settings.fit.calibration)
-    if begin < history.split:
-        yield begin, history.split
-    begin, last = history.split, float(submit.max())
-    while begin <= last:
-        end = begin + settings.refit_days * SECONDS_PER_DAY
-        # A span without submissions needs no model.
-        if ((submit >= begin) & (submit < end)).any():
-            yield begin, end
-        begin = end
-
-
-def _collect(replay: ModelReplay, live: LiveModel, until: float, answers: dict[int, DurationDistribution]) -> None:
-    """Put the model's answers in place of the floor's, for the scored jobs it may answer."""
-    edges = live.model.grid.log_edges
-    for job, placement, cdf in replay.run(live, until):
-        if job in answers and cdf is not None and refusal(placement, cdf) is None:
-            answers[job] = DurationDistribution(edges, cdf)
-
-
-def _replayed(history: _History, model: DurationModel) -> dict[int, DurationDistribution]:
-    """The answers of one model that is never refitted."""
-    answers = dict(history.floors)
-    replay = ModelReplay(history.jobs, history.table, history.until)
-    _collect(replay, LiveModel(model), np.inf, answers)
-    return answers
-
-
-def _scored_jobs(history: _History, scored: NDArray[np.intp]) -> ScoredJobs:
+def _scored_jobs(history: History, scored: NDArray[np.intp]) -> ScoredJobs:
     return ScoredJobs(
         weeks=np.floor((history.table.submit[scored] - history.split) / (7 * SECONDS_PER_DAY)),
         warm=history.table.asked(scored)[0][:, _OWNER_GPUS_COUNT] > 0,
@@ -241,7 +153,7 @@ def _scored_jobs(history: _History, scored: NDArray[np.intp]) -> ScoredJobs:
     )
 
 
-def _protocol(history: _History, settings: BacktestSettings, refits: int, remarks: Sequence[str]) -> RunProtocol:
+def _protocol(history: History, settings: BacktestSettings, refits: int, remarks: Sequence[str]) -> RunProtocol:
     jobs = history.jobs
     assumed = [
         "a duration counts from the start and is known from the end on",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from advisor.domain.jobs import Job
 from advisor.features.replay import SUBMISSIONS_TURN, Event, EventKind, events_of
 from advisor.forecast.duration_model import DurationModel
-from advisor.forecast.live import LiveModel, Placement, place
+from advisor.forecast.live import LiveAnswer, LiveModel, Placement, place
 from training.duration_table import DurationTable
 
 __all__ = ["Asked", "ModelReplay"]
@@ -25,11 +25,11 @@ Floats = NDArray[np.float64]
 
 
 class Asked(NamedTuple):
-    """One question of a replay: which job, where it fell, and the CDF the model answered (None: nothing)."""
+    """One question of a replay: which job, where it fell, and what the model answered (None: nothing)."""
 
     job: int
     placement: Placement
-    cdf: Floats | None
+    answer: LiveAnswer | None
 
 
 class ModelReplay:
@@ -49,9 +49,9 @@ class ModelReplay:
         begin = live.model.fitted_at.timestamp()
         for event in events:
             placement = placements.pop(event.place, None) if event.kind is EventKind.SUBMITTED else None
-            cdf = live.take(event, placement)
+            answer = live.take(event, placement)
             if placement is not None and event.at >= begin:
-                yield Asked(event.place, placement, cdf)
+                yield Asked(event.place, placement, answer)
 
     def _before(self, until: float) -> list[Event]:
         return [e for e in self._events if (e.at, e.turn) < (until, SUBMISSIONS_TURN)]

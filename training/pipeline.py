@@ -21,7 +21,6 @@ from advisor.domain.jobs import Job
 from advisor.domain.reports import DurationReport, PromotionDecision
 from advisor.errors import Refused
 from advisor.features.demand import SeriesGrid, series_by_pool
-from advisor.forecast.baselines import MEDIAN_OF_5
 from advisor.forecast.demand_gate import MODEL
 from advisor.forecast.demand_model import DemandModel
 from advisor.forecast.duration_model import DurationModel
@@ -29,15 +28,13 @@ from advisor.forecast.registry import CHAMPION, DEMAND, DURATIONS, ModelCard, Mo
 from advisor.history.snapshot import Snapshot, read_snapshot, write_snapshot
 from training.backtest import BacktestSettings, evaluate_and_fit
 from training.demand import DemandFitSettings, fit_demand
-from training.quality import beats_baseline
+from training.quality import may_be_served
 
 __all__ = ["ModelRun", "TrainingJob", "TrainingPlan", "TrainingRun", "demand_decision", "registered_durations"]
 
 Progress = Callable[[str, int, int], None]
 
 _log = structlog.get_logger(__name__)
-
-_RIVALS = (MEDIAN_OF_5, CHAMPION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +74,14 @@ class TrainingRun:
 
     @property
     def refused(self) -> bool:
-        """Whether a duration model was fitted and the gate would not let it be served."""
-        return any(r.name == DURATIONS and r.version is not None and not r.decision.promoted for r in self.runs)
+        """Whether a duration model was fitted and the gate would not let it be served.
+
+        A champion that stays for want of new jobs to judge by is no refusal.
+        """
+        return any(
+            run.name == DURATIONS and run.version is not None and not (run.decision.promoted or run.decision.kept)
+            for run in self.runs
+        )
 
 
 def registered_durations(registry: ModelRegistry, *aliases: str) -> dict[str, DurationModel]:
@@ -136,7 +139,7 @@ class TrainingJob:
             return _nothing(DURATIONS, f"{len(jobs)} job is no history to evaluate on"), None
         incumbents = registered_durations(self.registry, CHAMPION)
         report, model = evaluate_and_fit(jobs, self.now, self.plan.durations, self.progress, incumbents)
-        decision = beats_baseline(report, None, rivals=_RIVALS)
+        decision = may_be_served(report, None, CHAMPION)
         if model is None:
             return _nothing(DURATIONS, "too few jobs have ended to fit a model: the baseline is served"), report
         card = self._card(DURATIONS, snapshot, decision, self.plan.durations.fit.seed)

@@ -12,7 +12,9 @@ __all__ = [
     "DemandReport",
     "DurationReport",
     "DurationScores",
+    "HeadToHead",
     "HorizonScores",
+    "OutcomeScores",
     "PromotionDecision",
     "RunProtocol",
     "RunningScores",
@@ -87,12 +89,50 @@ class RunningScores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeScores:
+    """How well the chance of one outcome was foretold, by the Brier score: the mean of (chance - what came)^2.
+
+    ``rate`` is the share of jobs that ended so; ``brier_rate`` the score of whoever says, for every job, the
+    share that had ended so before the split, ``brier_owner`` of whoever says the share among the last five
+    of its owner and GPU count.
+    """
+
+    n: int
+    rate: float
+    brier: float
+    brier_rate: float
+    brier_owner: float
+
+    def to_json(self) -> dict[str, Any]:
+        """As one entry of ``outcomes``."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadToHead:
+    """A registered model that has seen part of the scored jobs, against what would be served, on those it has not."""
+
+    since: datetime
+    model: DurationScores
+    rival: DurationScores
+
+    def to_json(self) -> dict[str, Any]:
+        """As one entry of ``versus``."""
+        return {
+            "since": utc(self.since, "since").isoformat(),
+            "model": self.model.to_json(),
+            "rival": self.rival.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DurationReport:
     """Every predictor on the same questions: overall, and apart by what was known, asked for and came of it.
 
     Each table maps a predictor to groups of jobs: by warm and cold owner, by GPU count, by decade of the
     actual duration (named by its lower bound, in seconds), by the key whose history carried the baseline,
-    and, of the jobs that outlasted an age (in seconds), what became of the rest.
+    and, of the jobs that outlasted an age (in seconds), what became of the rest. ``outcomes`` is how well
+    the model foretold how jobs end; ``versus`` holds registered models that were fitted after the split.
     """
 
     protocol: RunProtocol
@@ -103,6 +143,8 @@ class DurationReport:
     by_decade: dict[str, dict[str, DurationScores]] = field(default_factory=dict)
     by_key: dict[str, dict[str, DurationScores]] = field(default_factory=dict)
     running: dict[str, dict[str, RunningScores]] = field(default_factory=dict)
+    outcomes: dict[str, OutcomeScores] = field(default_factory=dict)
+    versus: dict[str, HeadToHead] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``gsa evaluate durations``."""
@@ -113,7 +155,13 @@ class DurationReport:
             by |= {what: {group: s.to_json() for group, s in t.get(name, {}).items()} for what, t in tables.items()}
             running = {age: s.to_json() for age, s in self.running.get(name, {}).items()}
             predictors[name] = {**scores.to_json(), "by": by, "running": running}
-        return {"protocol": self.protocol.to_json(), "predictors": predictors, "served": self.served}
+        return {
+            "protocol": self.protocol.to_json(),
+            "predictors": predictors,
+            "outcomes": {outcome: scores.to_json() for outcome, scores in self.outcomes.items()},
+            "versus": {name: scores.to_json() for name, scores in self.versus.items()},
+            "served": self.served,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,9 +206,13 @@ class DemandReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionDecision:
-    """Whether a fitted model may be served, and why: it must beat the baseline and the incumbent."""
+    """Whether a fitted model may be served, and why: it must beat the baseline and be no worse than the champion.
+
+    ``kept`` says that it might be, and that the champion stays because too few jobs have come to tell the two apart.
+    """
 
     promoted: bool
     version: str | None
     reasons: tuple[str, ...]
     measures: dict[str, float]
+    kept: bool = False

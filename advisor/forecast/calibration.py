@@ -37,7 +37,7 @@ class CalibrationSettings:
     window: int = 4000
     days: float = 14.0
     least: int = 150
-    doubt: float = 1.0
+    doubt: float = 2.0
     alike: float = 10.0
     bound: float = 0.06
     every: int = 50

@@ -186,7 +186,7 @@ class LiveModel:
         ends, of_owner = self.floor.ends(job)
         return ends if of_owner else -1
 
-    def take(self, event: Event, placement: Placement | None) -> Floats | None:
+    def take(self, event: Event, placement: Placement | None) -> LiveAnswer | None:
         """Take in what happened; ``placement`` is where a submitted job falls, None if that was told before.
 
         Returns the answer to a submission as it stood before this event, where it is a question to
@@ -202,28 +202,30 @@ class LiveModel:
             self.floor.ended(job)
         return None
 
-    def _submitted(self, job: Job, at: float, placement: Placement | None) -> Floats | None:
-        cdf = None
+    def _submitted(self, job: Job, at: float, placement: Placement | None) -> LiveAnswer | None:
+        answer = None
         if placement is not None and placement.leaves is not None and job.id not in self._open:
             self._open[job.id] = (placement.leaves, self._weight(at))
             if at >= self._fitted:
-                cdf = self._asked(job, at, placement)
+                answer = self._asked(job, at, placement)
         self.floor.submitted(job)
         if job.start == job.submit:
             self._started(job.id, at)
-        return cdf
+        return answer
 
-    def _asked(self, job: Job, at: float, placement: Placement) -> Floats | None:
+    def _asked(self, job: Job, at: float, placement: Placement) -> LiveAnswer | None:
         if not placement.complete:
             return None
-        (forest,) = self._leaves.cdfs(self._leaves.counts(np.array([placement.leaves]), at))
+        counts = self._leaves.counts(np.array([placement.leaves]), at)
+        (forest,) = self._leaves.cdfs(counts)
         if np.isnan(forest[-1]):
             return None
         depth = self._depth(job)
         parts = _parts(forest, placement, self._floor_cdf(job))
         mixed = _mixed(self._weights.of(depth), parts)
         question = Question(job.id, at, depth, mixed.astype(np.float32), parts.astype(np.float32))
-        answer = self._bend.of(mixed)
+        (chances,) = self._leaves.chances(counts, np.zeros(1), self._weight(at))
+        answer = LiveAnswer(self._bend.of(mixed), chances)
         self._window.asked(question)
         if self._window.asked_in_all % self.model.calibration.every == 0:
             self._draw(at)

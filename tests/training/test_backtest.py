@@ -17,7 +17,8 @@ from advisor.forecast.duration import DurationPredictor
 from advisor.forecast.live import LiveModel
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from tests.builders import NOON, a_history, a_job
-from training.backtest import BacktestSettings, _digest, _history, _replayed, evaluate_durations
+from training.answers import history_of, replayed
+from training.backtest import BacktestSettings, _digest, evaluate_durations
 from training.duration import DurationSettings, fit_durations
 from training.duration_table import duration_table
 from training.forests import fit_forests
@@ -50,10 +51,9 @@ def replayed_online(model, jobs, until):
 
 def assert_batch_equals_online(jobs, split, settings):
     """The whole answers: forest, hazard, baseline, their weights and the calibration."""
-    chosen = BacktestSettings(split=split, fit=settings)
-    history = _history(jobs, chosen, None)
+    history = history_of(jobs, split, settings)
     model = fit_durations(jobs, datetime.fromtimestamp(history.split, UTC), settings)
-    online, batch = replayed_online(model, jobs, history.until), _replayed(history, model)
+    online, batch = replayed_online(model, jobs, history.until), replayed(history, model).laws
     assert set(online) == set(batch)
     assert all(online[place].distribution == law for place, law in batch.items())
     return [answer.served for answer in online.values()]
@@ -102,7 +102,7 @@ def test_randomising_what_had_not_ended_leaves_every_earlier_answer_alone(histor
         replay = ModelReplay(jobs, table, jobs[-1].submit)
         asked = list(replay.run(live, now.timestamp()))
         models.append(model)
-        answers.append([(one.cdf, one.placement.hazard) for one in asked])
+        answers.append([(one.answer.cdf, one.answer.chances, one.placement.hazard) for one in asked])
         ends.append((live._weights.by_class, live._bend.added, [q.to_json() for q in live.questions]))
     assert models[0] == models[1]
     assert models[0].hazard == models[1].hazard
@@ -142,7 +142,7 @@ def test_the_model_beats_the_floor_where_habits_hold(report):
 
 def test_the_report_is_the_documented_shape(report):
     document = json.loads(json.dumps(report.to_json(), allow_nan=False))
-    assert set(document) == {"protocol", "predictors", "served"}
+    assert set(document) == {"protocol", "predictors", "outcomes", "versus", "served"}
     assert set(document["predictors"]) == {"median_of_5", "model"}
     model = document["predictors"]["model"]
     assert set(model["pinball_log"]) == {"0.5", "0.9", "0.95"}
@@ -195,6 +195,9 @@ def test_registered_models_are_scored_beside_only_if_they_could_not_have_seen_th
     report = evaluate_durations(history, SETTINGS, registered={"champion": early, "challenger": late})
     assert report.scores["champion"].n == 270
     assert "challenger" not in report.scores
+    met = report.versus["challenger"]
+    assert (met.since, met.model.n, met.rival.n) == (late.fitted_at, 99, 99)
+    assert met.model.log_mae != met.rival.log_mae
     assert any("the challenger was fitted at" in note and "not scored" in note for note in report.protocol.assumed)
 
 
