@@ -19,7 +19,7 @@ SPLIT = (NOON + timedelta(hours=4)).timestamp()
 
 
 def chances(failed, cancelled):
-    return OutcomeChances(completed=1.0 - failed - cancelled, failed=failed, cancelled=cancelled)
+    return OutcomeChances(completed=max(1.0 - failed - cancelled, 0.0), failed=failed, cancelled=cancelled)
 
 
 def test_scores_are_mean_squares_beside_those_of_the_rate_and_of_the_owner():
