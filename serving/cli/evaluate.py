@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from advisor.domain.jobs import Job
-from advisor.domain.reports import DemandReport
+from advisor.domain.reports import DemandReport, HorizonScores
 from advisor.errors import Refused
 from advisor.forecast.registry import CHALLENGER, CHAMPION
 from advisor.history.store import HistoryStore
@@ -22,8 +22,8 @@ from advisor.telemetry.series import read_series
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from dashboards.report import duration_report_html
 from serving.cli.options import ConfigOption, DebugOption, HtmlOption, OutputOption
-from serving.cli.output import Output, progress_bar, render, table
-from serving.cli.training import backtest_settings, duration_tables, stages
+from serving.cli.output import Output, counted, minute, progress_bar, render, stages, table
+from serving.cli.training import backtest_settings, duration_tables
 from serving.logs import set_up_logs
 from serving.wiring import open_registry
 from training.backtest import evaluate_durations
@@ -164,24 +164,37 @@ def _minutes(text: str) -> tuple[int, ...]:
     return found
 
 
-_LEVELS = ("0.8", "0.9", "0.95", "0.99")
-_COLUMNS = ("pool, minutes", "n", "skill", "served", *(f"q{level[2:]} vs constant" for level in _LEVELS), "MAE vs last")
+_DEMAND_COLUMNS = ("pool, minutes", "served", "skill", "P90 loss", "MAE", "P90 coverage")
+_DEMAND_WORDS = (
+    "P90 loss: pinball loss of the 90 % quantile against that of constant (the present plus the changes this pool has "
+    "always seen). MAE: error of the median against that of persistence (as now). skill: share of the loss saved "
+    "against the best baseline. P90 coverage: share below and share up to the quantile, honest where 0.9 lies between."
+)
 
 
 def _demand_tables(report: DemandReport) -> list[Table | str]:
-    rows = []
-    for pool, horizons in report.pools.items():
-        for minutes, scores in horizons.items():
-            model, constant = scores.pinball["model"], scores.pinball.get("constant", {})
-            gains = [_relative(model.get(level), constant.get(level)) for level in _LEVELS]
-            mae = _relative(scores.mae.get("model"), scores.mae.get("persistence"))
-            rows.append((f"{pool}, {minutes}", scores.n, scores.skill, scores.served, *gains, mae))
+    rows = [
+        _demand_row(f"{pool}, {minutes}", scores)
+        for pool, horizons in report.pools.items()
+        for minutes, scores in horizons.items()
+    ]
     protocol = report.protocol
+    origin = f"{counted(protocol.rows, 'sample')}, split at {minute(protocol.split_time)} UTC"
     return [
-        table("demand: model against baselines on the held-out part", _COLUMNS, rows),
-        f"{protocol.rows:,} samples, split at {protocol.split_time}, {protocol.refits} fits",
+        table("demand: the model on the held-out part", _DEMAND_COLUMNS, rows),
+        _DEMAND_WORDS,
+        f"{origin}, {counted(protocol.refits, 'fit')}. Every level and baseline: --output json",
         *(f"- assumed: {assumption}" for assumption in protocol.assumed),
     ]
+
+
+def _demand_row(name: str, scores: HorizonScores) -> tuple[object, ...]:
+    model, constant = scores.pinball["model"], scores.pinball.get("constant", {})
+    loss = _relative(model.get("0.9"), constant.get("0.9"))
+    mae = _relative(scores.mae.get("model"), scores.mae.get("persistence"))
+    bracket = scores.coverage.get("0.9")
+    covered = None if bracket is None else f"{bracket[0]:.3f}-{bracket[1]:.3f}"
+    return (name, scores.served, scores.skill, loss, mae, covered)
 
 
 def _relative(ours: float | None, theirs: float | None) -> str | None:

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from advisor.history.status import HistoryStatus, SourceStatus
 from advisor.history.store import HistoryStore
-from advisor.settings import load_settings
+from advisor.settings import StorageSettings, load_settings
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
-from serving.cli.output import Output, render, table
+from serving.cli.output import Output, kept_in, minute, origin, render, table
 
 __all__ = ["app"]
 
@@ -29,9 +29,10 @@ def _group() -> None:
 def status(output: OutputOption = Output.TABLE, config: ConfigOption = None, debug: DebugOption = False) -> None:
     """What is stored, from where, and what was dropped and why."""
     del debug
-    with HistoryStore.open(load_settings(config).storage.history) as store:
+    storage = load_settings(config).storage
+    with HistoryStore.open(storage.history) as store:
         found = store.status()
-    render(output, _document(found), lambda: _tables(found))
+    render(output, _document(found), lambda: _tables(found) if found.sources else [_empty(storage)])
 
 
 def _document(found: HistoryStatus) -> dict[str, Any]:
@@ -55,17 +56,23 @@ def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
+def _empty(storage: StorageSettings) -> str:
+    lines = ["The store is empty. Fill it with gsa ingest trace PATH --format FORMAT."]
+    demos = sorted(path.parent for path in (storage.home / "demo").glob("*/history.db"))
+    # Whoever has just run the demo looks here first.
+    lines += [f"A demo is {kept_in(home)}" for home in demos]
+    return "\n".join(lines)
+
+
 def _tables(found: HistoryStatus) -> list[Table | str]:
-    if not found.sources:
-        return ["The store is empty. Fill it with gsa ingest trace PATH --format FORMAT."]
     sources = [
         (
             each.source,
             each.jobs,
-            _minute(each.first_submit),
-            _minute(each.last_event),
-            " ".join(f"{outcome} {count}" for outcome, count in each.outcomes.items()),
-            "SYNTHETIC" if each.synthetic else "real",
+            minute(each.first_submit),
+            minute(each.last_event),
+            ", ".join(f"{count:,} {outcome}" for outcome, count in each.outcomes.items()),
+            origin(synthetic=each.synthetic),
         )
         for each in found.sources
     ]
@@ -75,7 +82,3 @@ def _tables(found: HistoryStatus) -> list[Table | str]:
         rows = [(each.reason, each.count, each.example) for each in found.rejections]
         parts.append(table("left out", ("reason", "count", "first example"), rows))
     return [*parts, *(f"- {note}" for note in found.notes)]
-
-
-def _minute(moment: datetime | None) -> str | None:
-    return None if moment is None else f"{moment:%Y-%m-%d %H:%M}"

@@ -16,7 +16,7 @@ from advisor.telemetry.collector import Collected, collect
 from advisor.telemetry.mapping import read_mapping
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
-from serving.cli.output import Output, Step, progress_bar, render, table
+from serving.cli.output import Output, Stages, Step, render, stages, table
 
 __all__ = ["app"]
 
@@ -58,17 +58,17 @@ def trace(
     del debug
     columns = None if mapping is None else read_mapping(mapping)
     url = load_settings(config).storage.history
-    with progress_bar("ingest") as step, HistoryStore.open(url) as store:
-        file = TraceFile(path, trace_format, columns, source=source, progress=_half(step, 0))
-        done = collect(file, store, SystemClock().now(), _half(step, 1))
+    with stages("ingest") as told, HistoryStore.open(url) as store:
+        file = TraceFile(path, trace_format, columns, source=source, progress=_of(told, "reading rows"))
+        done = collect(file, store, SystemClock().now(), _of(told, "storing jobs"))
     render(output, _document(done), lambda: _tables(done))
 
 
-def _half(step: Step, which: int) -> Step:
-    """Reading is the first half of the bar, storing the second."""
+def _of(told: Stages, stage: str) -> Step:
+    """The progress of one stage."""
 
     def shown(done: int, total: int) -> None:
-        step(which * total + done, 2 * total)
+        told(stage, done, total)
 
     return shown
 

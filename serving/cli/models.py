@@ -11,7 +11,8 @@ from advisor.errors import Refused
 from advisor.forecast.registry import DEMAND, DURATIONS, ModelRegistry, Registered
 from advisor.settings import load_settings
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
-from serving.cli.output import Output, render, table
+from serving.cli.output import Output, origin, render, table
+from serving.logs import set_up_logs
 from serving.wiring import open_registry
 
 __all__ = ["app"]
@@ -19,6 +20,7 @@ __all__ = ["app"]
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The model registry.")
 
 NAMES = (DURATIONS, DEMAND)
+_NONE = "No model has been fitted yet, so baselines answer. Ingest a history (gsa ingest trace), then run gsa train."
 NameArgument = Annotated[str, typer.Argument(help="durations or demand.")]
 VersionArgument = Annotated[str, typer.Argument(help="A version as `gsa models list` shows it.")]
 
@@ -27,9 +29,11 @@ VersionArgument = Annotated[str, typer.Argument(help="A version as `gsa models l
 def list_models(output: OutputOption = Output.TABLE, config: ConfigOption = None, debug: DebugOption = False) -> None:
     """Every version, newest first, with the alias it holds."""
     del debug
+    # Again, now that the registry's library is imported: importing it sets its own loggers.
+    set_up_logs()
     registry = open_registry(load_settings(config))
     found = [version for name in NAMES for version in registry.versions(name)]
-    render(output, {"models": [_document(v) for v in found]}, lambda: [_listing(found)])
+    render(output, {"models": [_document(v) for v in found]}, lambda: [_listing(found) if found else _NONE])
 
 
 @app.command("show")
@@ -42,6 +46,7 @@ def show(
 ) -> None:
     """One version's card: data, measures, and why it was promoted or not."""
     del debug
+    set_up_logs()
     found = open_registry(load_settings(config)).load(_known(name), version)
     document = _document(found)
     shown: list[Table | str] = [table(f"{name} {version}", ("what", "value"), _facts(document))]
@@ -58,6 +63,7 @@ def promote(
 ) -> None:
     """Serve this version from now on, whatever the gate said."""
     del debug
+    set_up_logs()
     registry = open_registry(load_settings(config))
     registry.promote(_known(name), version)
     _say_champion(output, registry, name)
@@ -69,6 +75,7 @@ def demote(
 ) -> None:
     """Serve no version: baselines answer until the next promotion."""
     del debug
+    set_up_logs()
     registry = open_registry(load_settings(config))
     registry.demote(_known(name))
     _say_champion(output, registry, name)
@@ -93,14 +100,17 @@ def _document(found: Registered) -> dict[str, Any]:
 
 def _listing(found: list[Registered]) -> Table:
     rows = [
-        (v.name, v.version, " ".join(v.aliases) or None, f"{v.card.made_at:%Y-%m-%d %H:%M}", v.card.rows, _synthetic(v))
+        (
+            v.name,
+            v.version,
+            " ".join(v.aliases) or None,
+            f"{v.card.made_at:%Y-%m-%d %H:%M}",
+            v.card.rows,
+            origin(synthetic=v.card.synthetic),
+        )
         for v in found
     ]
     return table("models", ("name", "version", "alias", "made (UTC)", "rows", "data"), rows)
-
-
-def _synthetic(found: Registered) -> str:
-    return "SYNTHETIC" if found.card.synthetic else "real"
 
 
 def _facts(document: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -14,7 +14,9 @@ from serving.cli.output import Output
 
 __all__ = ["AsOfOption", "ConfigOption", "DebugOption", "HtmlOption", "OutputOption", "moment_of"]
 
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the result is printed.")]
+OutputOption = Annotated[
+    Output, typer.Option("--output", "-o", case_sensitive=False, help="How the result is printed.")
+]
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", envvar="GSA_CONFIG", help="Settings file (TOML).", show_default=False)
 ]

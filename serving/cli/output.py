@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Protocol
 
 import yaml
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-__all__ = ["Output", "Report", "Step", "printer", "progress_bar", "render", "table"]
+__all__ = [
+    "Output",
+    "Report",
+    "Stages",
+    "Step",
+    "counted",
+    "kept_in",
+    "minute",
+    "origin",
+    "printer",
+    "progress_bar",
+    "render",
+    "stages",
+    "table",
+]
 
 
 _PLAIN_WIDTH = 140
+_STAGES = {"features": "reading the past of each job", "refits": "fitting and replaying", "scores": "scoring"}
+"""What people are told of the stages of a training."""
 
 
 class Output(StrEnum):
@@ -44,6 +63,14 @@ class Step(Protocol):
         ...
 
 
+class Stages(Protocol):
+    """Reports how far long work of several stages has come."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Of ``stage``, ``done`` of ``total`` units are finished."""
+        ...
+
+
 def render(output: Output, document: Mapping[str, Any], tables: Report) -> None:
     """Print ``document`` as JSON or YAML, or else what ``tables`` makes; nothing else goes to standard output."""
     if output is Output.JSON:
@@ -58,9 +85,9 @@ def render(output: Output, document: Mapping[str, Any], tables: Report) -> None:
 
 
 def printer() -> Console:
-    """Standard output for people; as wide as the terminal, or wide enough for tables where it is none."""
+    """Standard output for people: as wide as the terminal or ``COLUMNS``, else wide enough for long reasons."""
     plain = Console(highlight=False)
-    return plain if plain.is_terminal else Console(highlight=False, width=_PLAIN_WIDTH)
+    return plain if plain.is_terminal or "COLUMNS" in os.environ else Console(highlight=False, width=_PLAIN_WIDTH)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
@@ -76,22 +103,83 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
 def _cell(value: object) -> str:
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         if value == int(value):
             return f"{value:,.0f}"
         return f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_cell, value)) or "-"
     return str(value)
+
+
+def counted(number: int, one: str) -> str:
+    """``number`` of something as people write it: ``1 job``, ``2,000 jobs``."""
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
+
+
+def origin(*, synthetic: bool) -> str:
+    """What data are called: generated ones by name, all others as they were given, for nobody can tell more."""
+    return "SYNTHETIC" if synthetic else "as given"
+
+
+def minute(moment: datetime | None) -> str:
+    """A moment to the minute, a hyphen where there is none; the reader is told elsewhere that it is UTC."""
+    return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def kept_in(home: Path) -> str:
+    """Where a command has kept things, and how to look at them."""
+    shown = home.relative_to(Path.cwd()) if home.is_absolute() and home.is_relative_to(Path.cwd()) else home
+    return f"kept in {shown}; to look at it: GSA_STORAGE__HOME={shown} gsa history status (or any other command)"
+
+
+@contextmanager
+def stages(what: str) -> Iterator[Stages]:
+    """Progress on standard error: one bar per stage on a terminal, else one line as each stage begins."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        yield _Lines(what, console)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task, last = bar.add_task(what, total=None), what
+
+        def told(stage: str, done: int, total: int) -> None:
+            nonlocal last
+            if stage != last:
+                bar.reset(task, description=f"{what}: {_STAGES.get(stage, stage)}")
+                last = stage
+            bar.update(task, completed=done, total=total)
+
+        yield told
+
+
+class _Lines:
+    """Names each stage once, as it begins: what a log wants of a bar."""
+
+    def __init__(self, what: str, console: Console) -> None:
+        self._what = what
+        self._console = console
+        self._last: str | None = None
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Say the stage where it is another than before."""
+        del done
+        if stage != self._last:
+            self._last = stage
+            self._console.print(f"{self._what}: {_STAGES.get(stage, stage)}, {total:,} in all", markup=False)
 
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Step]:
-    """A progress bar on standard error; silent where that is no terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
+    """The same for work of a single stage."""
+    with stages(what) as told:
 
         def step(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+            told("rows", done, total)
 
         yield step

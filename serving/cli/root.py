@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, NamedTuple
+from importlib.metadata import version
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from pydantic import ValidationError
@@ -67,7 +69,8 @@ class LazyGroup(TyperGroup):
         """The command about to run, imported now."""
         entry = COMMANDS.get(args[0])
         if entry is None:
-            return super().resolve_command(ctx, args)
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean '{near[0]}'?" if near else ""))
         command = typer.main.get_command(import_module(entry.module).app)
         command.name = args[0]
         return args[0], command, args[1:]
@@ -93,9 +96,21 @@ app = typer.Typer(
 )
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gpu-slice-advisor {version('gpu-slice-advisor')}")
+        raise typer.Exit
+
+
+VersionOption = Annotated[
+    bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and leave.")
+]
+
+
 @app.callback()
-def _root() -> None:
+def _root(asked_version: VersionOption = False) -> None:
     """Predictive autoscaling advice for GPU clusters: durations, demand, slice lengths, warm capacity."""
+    del asked_version
 
 
 def main() -> None:

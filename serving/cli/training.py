@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -16,14 +15,14 @@ from advisor.errors import Refused
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings
 from serving.cli.alone import training_alone
-from serving.cli.output import progress_bar, table
+from serving.cli.output import counted, minute, stages, table
 from serving.wiring import open_registry
 from training.backtest import BacktestSettings
 from training.demand import DemandFitSettings
 from training.forests import DurationSettings
-from training.pipeline import Progress, TrainingJob, TrainingPlan, TrainingRun
+from training.pipeline import TrainingJob, TrainingPlan, TrainingRun
 
-__all__ = ["backtest_settings", "duration_tables", "run_document", "run_tables", "stages", "train_on"]
+__all__ = ["backtest_settings", "duration_tables", "quality_tables", "run_document", "run_tables", "train_on"]
 
 
 def backtest_settings(settings: Settings, split: float) -> BacktestSettings:
@@ -66,18 +65,6 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
         return job.run(store.jobs(now))
 
 
-@contextmanager
-def stages(what: str) -> Iterator[Progress]:
-    """A bar for work of several stages, each counted by itself."""
-    with progress_bar(what) as step:
-
-        def told(stage: str, done: int, total: int) -> None:
-            del stage
-            step(done, total)
-
-        yield told
-
-
 def run_document(run: TrainingRun) -> dict[str, Any]:
     """What came of a training run."""
     return {
@@ -98,76 +85,89 @@ def run_document(run: TrainingRun) -> dict[str, Any]:
 
 
 def run_tables(run: TrainingRun) -> list[Table | str]:
-    """The same for a person."""
+    """The same for a person: who is served and why, and how good that was."""
     rows = [(one.name, one.version, "champion" if one.decision.promoted else "not promoted") for one in run.runs]
     parts: list[Table | str] = [
-        table(f"trained on {run.snapshot.rows:,} jobs", ("model", "version", "decision"), rows),
+        table(f"trained on {counted(run.snapshot.rows, 'job')}", ("model", "version", "decision"), rows),
         *(f"- {one.name}: {reason}" for one in run.runs for reason in one.decision.reasons),
     ]
-    return parts if run.durations is None else [*parts, *duration_tables(run.durations)]
+    if run.durations is None:
+        return parts
+    return [*parts, *quality_tables(run.durations), "by groups of jobs: gsa evaluate durations"]
 
 
-_COLUMNS = (
-    "predictor",
-    "jobs",
-    "log MAE",
-    "in 25 %",
-    "in 2x",
-    "typical 2x",
-    "CRPS",
-    "q50",
-    "q90",
-    "q95",
-    "cov 80",
-    "cov 90",
-    "cov 95",
+_MEASURES: tuple[tuple[str, Callable[[DurationScores], float | None]], ...] = (
+    ("jobs", lambda scores: scores.n),
+    ("log MAE", lambda scores: scores.log_mae),
+    ("in 2x", lambda scores: scores.within_2x),
+    ("typical 2x", lambda scores: scores.typical_within_2x),
+    ("CRPS", lambda scores: scores.crps_log),
+    ("P90 loss", lambda scores: scores.pinball_log.get("0.9")),
+    ("P90 coverage", lambda scores: scores.coverage.get("0.9")),
+)
+_WORDS = (
+    "log MAE: mean |ln(median / real)|, 0.69 is a factor of two. in 2x: share of medians within a factor of two, "
+    "typical 2x: the same of typical durations. CRPS: error of the whole distribution. P90 loss: pinball loss of the "
+    "90 % quantile. P90 coverage: share of jobs that ended by it, honest is 0.9. Losses and errors: smaller is better."
+)
+
+_GROUPS = (
+    "warm: a job of the same owner and GPU count had ended before, cold: none had. baseline's key: whose history the "
+    "baseline took, the most specific that had an end. jobs already run: of those that ran so long, how often the rest "
+    "came within its 90 % quantile."
 )
 
 
-def duration_tables(report: DurationReport) -> list[Table | str]:
-    """Every predictor over all jobs, then over groups of them, then over those that already ran."""
+def quality_tables(report: DurationReport) -> list[Table | str]:
+    """Every predictor over all scored jobs, one measure a row, and how that was measured."""
     protocol = report.protocol
-    groups = {
+    rows = [(name, *(measure(scores) for scores in report.scores.values())) for name, measure in _MEASURES]
+    history = f"{counted(protocol.rows, 'job')}, split at {minute(protocol.split_time)} UTC"
+    fits = counted(protocol.refits, "fit")
+    return [
+        table("durations, held-out part", ("measure", *report.scores), rows),
+        _WORDS,
+        f"served: {report.served}. {history}, {fits}, seed {protocol.seed}, data {protocol.data_digest}",
+    ]
+
+
+def duration_tables(report: DurationReport) -> list[Table | str]:
+    """The quality over all jobs, over groups of them, and over those that already ran."""
+    errors = {
         "by history": report.by_history,
-        "by the key that carried the baseline": report.by_key,
+        "by baseline's key": report.by_key,
         "by GPUs": report.by_gpus,
-        "by actual duration, from so many seconds up to ten times as many": report.by_decade,
+        "by actual duration": {name: _decades(groups) for name, groups in report.by_decade.items()},
     }
-    origin = f"{protocol.rows:,} jobs, split at {protocol.split_time}, {protocol.refits} fits"
     return [
-        table("durations, held-out part (ln seconds)", _COLUMNS, [_row(n, s) for n, s in report.scores.items()]),
-        *(table(title, _COLUMNS, _group_rows(groups[title])) for title in groups),
-        table("jobs that already run: the rest within its quantiles", _RUNNING_COLUMNS, _running_rows(report)),
-        f"served: {report.served}. {origin}, seed {protocol.seed}, data {protocol.data_digest}",
-        *(f"- assumed: {assumption}" for assumption in protocol.assumed),
+        *quality_tables(report),
+        *(_by_group(f"log MAE {title}", groups) for title, groups in errors.items()),
+        _running(report),
+        _GROUPS,
+        "every measure of every group: --output json, or as a page: --html FILE",
+        *(f"- assumed: {assumption}" for assumption in report.protocol.assumed),
     ]
 
 
-def _group_rows(groups: dict[str, dict[str, DurationScores]]) -> list[tuple[object, ...]]:
-    return [_row(f"{name}, {group}", scores) for name, by in groups.items() for group, scores in by.items()]
+def _by_group(title: str, groups: dict[str, dict[str, DurationScores]]) -> Table:
+    first = next(iter(groups.values()), {})
+    rows = [(group, scores.n, *(groups[name][group].log_mae for name in groups)) for group, scores in first.items()]
+    return table(title, ("group", "jobs", *groups), rows)
 
 
-_RUNNING_COLUMNS = ("predictor, has run", "jobs", "cov 50", "cov 80", "cov 90", "cov 95")
+def _decades(groups: dict[str, DurationScores]) -> dict[str, DurationScores]:
+    """The groups under names that people read: from so long up to ten times as long."""
+    return {
+        f"{shown_duration(float(least))} to {shown_duration(10.0 * float(least))}": scores
+        for least, scores in groups.items()
+    }
 
 
-def _running_rows(report: DurationReport) -> list[tuple[object, ...]]:
-    levels = ("0.5", "0.8", "0.9", "0.95")
-    return [
-        (f"{name}, {shown_duration(float(age))}", scores.n, *(scores.coverage.get(level) for level in levels))
-        for name, by in report.running.items()
-        for age, scores in by.items()
+def _running(report: DurationReport) -> Table:
+    first = next(iter(report.running.values()), {})
+    rows = [
+        (shown_duration(float(age)), scores.n, *(by[age].coverage.get("0.9") for by in report.running.values()))
+        for age, scores in first.items()
     ]
-
-
-def _row(name: str, scores: DurationScores) -> tuple[object, ...]:
-    return (
-        name,
-        scores.n,
-        scores.log_mae,
-        scores.within_25_percent,
-        scores.within_2x,
-        scores.typical_within_2x,
-        scores.crps_log,
-        *(scores.pinball_log.get(level) for level in ("0.5", "0.9", "0.95")),
-        *(scores.coverage.get(level) for level in ("0.8", "0.9", "0.95")),
-    )
+    title = "P90 coverage, jobs already run"
+    return table(title, ("has run", "jobs", *report.running), rows)

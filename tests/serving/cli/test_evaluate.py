@@ -158,7 +158,7 @@ def test_people_read_the_same_in_tables(gsa: Gsa, trace, folder: Path) -> None:
     result = gsa(evaluate.app, "durations", "--trace", folder / "short.csv", *trace[1:])
 
     assert result.exit_code == 0
-    for title in ("held-out part", "by history", "by the key", "by GPUs", "by actual duration", "already run"):
+    for title in ("held-out part", "by history", "by baseline's key", "by GPUs", "by actual duration", "already run"):
         assert title in result.stdout
     assert "served: median_of_5" in result.stdout
 

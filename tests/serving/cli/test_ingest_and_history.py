@@ -94,8 +94,24 @@ def test_status_says_the_same_to_people_and_to_machines(gsa, users):
     }  # fmt: skip
     assert "philly-users" in shown
     assert "not_positive_duration" in shown
-    assert "real" in shown
+    assert "as given" in shown
 
 
 def test_an_empty_store_says_how_to_fill_it(gsa):
     assert "gsa ingest trace" in gsa(history.app, "status").stdout
+
+
+def test_an_empty_store_points_at_the_demo_that_was_run_in_the_same_folder(gsa, tmp_path):
+    demo = tmp_path / "home" / "demo" / "synthetic"
+    demo.mkdir(parents=True)
+    (demo / "history.db").touch()
+
+    shown = gsa(history.app, "status").stdout.replace("\n", " ")
+
+    assert f"GSA_STORAGE__HOME={demo} gsa history status" in shown
+
+
+def test_each_stage_is_one_line_where_nobody_watches(gsa, users):
+    result = gsa(ingest.app, "trace", users, "--format", "philly-users")
+
+    assert result.stderr.splitlines() == ["ingest: reading rows, 4 in all", "ingest: storing jobs, 3 in all"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -48,6 +50,31 @@ def test_wrong_usage_ends_with_2(arguments: tuple[str, ...]) -> None:
 
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("typed, meant", [("advize", "advise"), ("modles", "models")])
+def test_a_misspelled_command_is_answered_with_the_nearest(typed: str, meant: str) -> None:
+    assert f"Did you mean '{meant}'?" in CliRunner().invoke(root.app, [typed]).output
+
+
+def test_a_command_like_no_other_is_answered_without_a_guess() -> None:
+    output = CliRunner().invoke(root.app, ["zzz"]).output
+
+    assert "No such command 'zzz'" in output
+    assert "Did you mean" not in output
+
+
+def test_the_version_is_told() -> None:
+    result = CliRunner().invoke(root.app, ["--version"])
+
+    assert (result.exit_code, result.stdout.split()) == (0, ["gpu-slice-advisor", version("gpu-slice-advisor")])
+
+
+def test_a_form_of_output_is_taken_in_capitals_too(tmp_path: Path) -> None:
+    home = {"GSA_STORAGE__HOME": str(tmp_path)}
+    result = CliRunner().invoke(root.app, ["history", "status", "--output", "JSON"], env=home)
+
+    assert json.loads(result.stdout)["jobs"] == 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""Tables for people: they fit a terminal of 80 columns, say each thing once, and in words."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from advisor.domain.reports import (
+    DemandReport,
+    DurationReport,
+    DurationScores,
+    HorizonScores,
+    RunningScores,
+    RunProtocol,
+)
+from advisor.settings import Settings
+from serving.cli.advise_tables import advice_tables
+from serving.cli.evaluate import _demand_tables
+from serving.cli.output import counted, kept_in, table
+from serving.cli.training import duration_tables, quality_tables
+from tests.builders import NOON
+from tests.serving.fake_values import an_advice
+
+PREDICTORS = ("median_of_5", "model", "champion", "challenger")
+SCORES = DurationScores(
+    n=24_675,
+    log_mae=1.125,
+    within_2x=0.597,
+    typical_within_2x=0.599,
+    crps_log=0.812,
+    pinball_log={"0.9": 0.419},
+    coverage={"0.9": 0.877},
+)
+PROTOCOL = RunProtocol(
+    data_digest="19554b6d0afa9f28", rows=82_247, split_time=NOON, refits=7, seed=1, versions={}, assumed=()
+)
+
+
+def a_report() -> DurationReport:
+    """The widest there is: four predictors, large numbers."""
+
+    def of_each(*groups: str) -> dict[str, dict[str, DurationScores]]:
+        return {name: dict.fromkeys(groups, SCORES) for name in PREDICTORS}
+
+    return DurationReport(
+        protocol=PROTOCOL,
+        scores=dict.fromkeys(PREDICTORS, SCORES),
+        by_history=of_each("warm", "cold"),
+        by_gpus=of_each("1", "128"),
+        served="model",
+        by_decade=of_each("10", "100000"),
+        by_key=of_each("namespace+gpus", "all"),
+        running={name: {"600": RunningScores(n=9_999, coverage={"0.9": 0.9})} for name in PREDICTORS},
+    )
+
+
+def a_demand_report() -> DemandReport:
+    pinball = {"model": {"0.9": 0.1}, "constant": {"0.9": 0.2}}
+    scores = HorizonScores(
+        n=4_000,
+        pinball=pinball,
+        mae={"model": 1.0, "persistence": 2.0},
+        coverage={"0.9": (0.871, 0.912)},
+        skill=0.123,
+        served="hour_of_day",
+    )
+    return DemandReport(protocol=PROTOCOL, pools={"training": {1440: scores}})
+
+
+def shown(parts: Sequence[Table | str], width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    for part in parts:
+        console.print(part)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+REPORTS = {
+    "durations": lambda: duration_tables(a_report()),
+    "demand": lambda: _demand_tables(a_demand_report()),
+    "advice": lambda: advice_tables(an_advice(), Settings()),
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_table_of_a_report_loses_nothing_in_80_columns(name: str) -> None:
+    for part in REPORTS[name]():
+        if isinstance(part, Table):
+            assert shown([part], 80).split() == shown([part], 300).split()
+
+
+def test_measures_are_rows_and_predictors_are_columns() -> None:
+    lines = shown(quality_tables(a_report())).splitlines()
+    assert any(all(name in line for name in PREDICTORS) for line in lines)
+    for measure in ("log MAE", "in 2x", "typical 2x", "CRPS", "P90 loss", "P90 coverage"):
+        assert any(line.startswith(f"│ {measure} ") for line in lines), measure
+
+
+def test_every_word_of_the_quality_table_is_explained_below_it() -> None:
+    said = " ".join(shown(quality_tables(a_report())).split())
+    for measure in ("log MAE:", "in 2x:", "typical 2x:", "CRPS:", "P90 loss:", "P90 coverage:"):
+        assert measure in said
+
+
+def test_advice_says_each_reason_once() -> None:
+    advice = an_advice()
+    pool = advice.pools[0]
+    reason = "no node pays for itself"
+    change = replace(pool.changes[0], reasons=(reason,))
+    pool = replace(pool, changes=(change,), reasons=(f"warm capacity: {reason}", "limit: none is added"))
+
+    said = shown(advice_tables(replace(advice, pools=(pool,)), Settings(), manifests=False), 200)
+
+    assert said.count(reason) == 1
+    assert "limit: none is added" in said
+
+
+def test_advice_gives_lengths_their_unit_and_can_leave_the_manifests_out() -> None:
+    advice = an_advice()
+    length = advice.pools[0].slice_plan.classes[0].minutes
+
+    assert f"{length:.3g} min" in shown(advice_tables(advice, Settings()), 200)
+    assert "apiVersion" in shown(advice_tables(advice, Settings()), 200)
+    assert "apiVersion" not in shown(advice_tables(advice, Settings(), manifests=False), 200)
+
+
+def test_values_are_written_as_people_write_them() -> None:
+    cells = shown([table("t", ("what", "value"), [("a", ["champion"]), ("b", False), ("c", ()), ("d", 24_675)])])
+    for written in ("champion", "no", "24,675"):
+        assert f" {written} " in cells
+    assert "[" not in cells
+    assert [counted(number, "job") for number in (0, 1, 2_000)] == ["0 jobs", "1 job", "2,000 jobs"]
+
+
+def test_where_things_are_kept_is_said_with_the_command_that_looks_there(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "GSA_STORAGE__HOME=.gsa/demo/x gsa history status" in kept_in(Path(".gsa/demo/x"))
+    assert "GSA_STORAGE__HOME=.gsa/demo/x gsa history status" in kept_in(tmp_path / ".gsa/demo/x")
