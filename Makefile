@@ -43,9 +43,9 @@ setup: $(VENV)/.run ## make .venv with what running needs
 setup-test: $(VENV)/.test
 setup-docs: $(VENV)/.docs
 
+TRACE := $(strip $(if $(DATA),--data $(DATA) --format $(FORMAT)) $(if $(MAPPING),--mapping $(MAPPING)))
 run: setup ## train on DATA (or a labelled synthetic workload), print advice, serve on HOST:PORT
-	$(BIN)/gsa demo --serve --host $(HOST) --port $(PORT) \
-		$(if $(DATA),--data $(DATA) --format $(FORMAT)) $(if $(MAPPING),--mapping $(MAPPING))
+	$(strip $(BIN)/gsa demo --serve --host $(HOST) --port $(PORT) $(TRACE))
 
 test: setup-test ## every test that needs no extra server
 	$(BIN)/pytest -m "not browser and not postgres and not prometheus and not cluster" -n 2 --cov --cov-report=term
@@ -74,7 +74,7 @@ check: lint types arch test ## everything before a commit
 bench: setup-test ## measured speed, as ratios within one run
 	$(BIN)/python -m benchmarks
 
-docs: setup-docs ## the documentation as a site, in docs/_build
+docs: setup-docs ## the guide, scope, changelog and how to contribute as a site, in docs/_build
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build
 
 reference: setup-test ## the generated pages of the reference, anew from the code

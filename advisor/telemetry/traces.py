@@ -80,6 +80,14 @@ _LAYOUTS = {
 }  # fmt: skip
 
 
+_LONGEST_HEADER = 200
+
+
+def _cut(text: str) -> str:
+    """As much of a header as a person reads; a file that is no table may have anything for one."""
+    return text if len(text) <= _LONGEST_HEADER else text[: _LONGEST_HEADER - 1] + "…"
+
+
 class TraceFile:
     """A file of jobs as a source. It is read whole every time: its rows may be in any order.
 
@@ -106,14 +114,16 @@ class TraceFile:
             Refused: a table without mapping, a mapping for anything else, or an empty source name.
         """
         if trace_format is TraceFormat.TABLE and mapping is None:
-            remedy = "Describe the columns in a TOML file and name it with --mapping."
-            raise Refused("mapping", None, "format table needs a mapping", remedy)
+            known = ", ".join(each for each in TraceFormat if each is not TraceFormat.TABLE)
+            remedy = f"Name its layout with --format ({known}), or describe its columns in TOML: --mapping FILE."
+            raise Refused("mapping", None, "a file is read as format table, which needs a mapping", remedy)
         if trace_format is not TraceFormat.TABLE and mapping is not None:
             remedy = "Leave --mapping out, or use --format table."
             raise Refused("format", str(trace_format), "its columns are known, so it takes no mapping", remedy)
         if source is not None and not source.strip():
             raise Refused("source", source, "it must not be empty", "Leave it out, or give a name.")
         self._path = path
+        self._format = trace_format
         self._layout = _LAYOUTS[trace_format] if mapping is None else _Layout(mapping=mapping)
         self._name = source if source is not None else str(trace_format)
         self._progress = progress
@@ -150,21 +160,28 @@ class TraceFile:
     def _table(self, tally: RejectionTally) -> TraceTable:
         file = TableFile(self._path)
         header = file.header()
-        mapped = self._layout.mapping.columns
-        wanted = {theirs: f"columns.{ours}" for ours, theirs in mapped.items()}
-        if self._layout.columns is not None:
-            wanted = dict.fromkeys(self._layout.columns, "format")
-        for theirs, field in wanted.items():
-            found = header.count(theirs)
-            if found != 1:
-                raise Refused(
-                    field,
-                    theirs,
-                    f"{self._path.name} has {found or 'no'} such column among {', '.join(header)}",
-                    "Name a column that is there once, or use --format table with a mapping.",
-                )
-        table = file.read(tuple(wanted), tally)
+        wanted = self._layout.columns or tuple(dict.fromkeys(self._layout.mapping.columns.values()))
+        self._check(header, wanted)
+        table = file.read(wanted, tally)
         return table if self._layout.prepare is None else self._layout.prepare(table)
+
+    def _check(self, header: tuple[str, ...], wanted: tuple[str, ...]) -> None:
+        """See that every wanted column is there once."""
+        wrong = {column: found for column in wanted if (found := header.count(column)) != 1}
+        if not wrong:
+            return
+        there = _cut(", ".join(header))
+        if self._format is not TraceFormat.TABLE:
+            limit = (
+                f"{self._path.name} does not look like a table of that format: it should have {', '.join(wrong)} once, "
+                f"and has {there}"
+            )
+            remedy = "Name another file or format, or describe its columns: --format table --mapping FILE."
+            raise Refused("format", str(self._format), limit, remedy)
+        column, found = next(iter(wrong.items()))
+        field = next(ours for ours, theirs in self._layout.mapping.columns.items() if theirs == column)
+        limit = f"{self._path.name} has {found or 'no'} such column among {there}"
+        raise Refused(f"columns.{field}", column, limit, "Correct the name in the mapping.")
 
     def _counted(self, jobs: Iterator[Job | None], total: int) -> Iterator[Job]:
         """The jobs, telling the progress as rows go by."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 
 import pytest
 
@@ -57,6 +58,19 @@ def _check(line: str) -> None:
         return
     options = {word.split("=")[0] for word in words if word.startswith("-")}
     assert options <= known[0].option_names, line
+
+
+@pytest.mark.parametrize(
+    "given, passed",
+    [
+        ((), ""),
+        (("DATA=x.csv", "FORMAT=philly"), " --data x.csv --format philly"),
+        (("DATA=x.csv", "MAPPING=m.toml"), " --data x.csv --format table --mapping m.toml"),
+    ],
+)
+def test_make_run_echoes_one_whole_line(given, passed):
+    done = subprocess.run(["make", "-n", "run", *given], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == f".venv/bin/gsa demo --serve --host 127.0.0.1 --port 8080{passed}"
 
 
 def test_the_readme_begins_with_both_commands():

@@ -10,7 +10,7 @@ import pytest
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
-from advisor.telemetry.mapping import mapping_from
+from advisor.telemetry.mapping import TableMapping, mapping_from
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from tests.builders import NOON
 
@@ -304,9 +304,31 @@ def test_a_source_may_be_named_but_not_with_nothing(tmp_path):
         TraceFile(tmp_path / "any", TraceFormat.PHILLY, source=" ")
 
 
+def test_text_that_is_no_table_is_refused_as_such_and_not_printed_whole(tmp_path):
+    path = tmp_path / "README.md"
+    path.write_text("words, " * 500 + "\nmore words\n")
+    with pytest.raises(Refused, match=r"README.md does not look like a table of that format") as caught:
+        TraceFile(path, TraceFormat.PHILLY).read(None, NOW)
+    assert len(str(caught.value)) < 600
+
+
+def test_a_table_without_a_mapping_is_told_every_format(tmp_path):
+    with pytest.raises(Refused, match=r"philly, philly-users, openb.*--mapping FILE"):
+        TraceFile(tmp_path / "jobs.csv", TraceFormat.TABLE)
+
+
+def test_a_wrong_column_of_a_mapping_is_to_be_corrected_there(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("at,took\n1,2\n")
+    mapping = TableMapping(columns={"submit": "at", "duration": "lasted"})
+    with pytest.raises(Refused, match=r"columns.duration: 'lasted' .*among at, took") as caught:
+        TraceFile(path, TraceFormat.TABLE, mapping).read(None, NOW)
+    assert caught.value.remedy == "Correct the name in the mapping."
+
+
 def test_a_file_that_is_not_of_the_known_layout_is_refused(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text("a,b\n1,2\n")
     for trace_format in (TraceFormat.PHILLY, TraceFormat.PHILLY_USERS, TraceFormat.OPENB):
-        with pytest.raises(Refused, match="no such column among a, b"):
+        with pytest.raises(Refused, match=r"does not look like a table of that format: .* and has a, b"):
             TraceFile(path, trace_format).read(None, NOW)
