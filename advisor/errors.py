@@ -14,8 +14,10 @@ Library exceptions never cross a package boundary: they are translated into one 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["AdvisorError", "Defect", "Refused", "Stale", "Transient", "sentences"]
+__all__ = ["AdvisorError", "Defect", "Refused", "Stale", "Transient", "limit_and_remedy", "sentences"]
 
 _ASKED = ("?", "!", "…")
 _CLOSING = re.compile(r"[\s.,;:]+$")
@@ -36,6 +38,67 @@ def _closed(part: str) -> str:
         return text
     bare = _CLOSING.sub("", text)
     return bare if not bare or bare.endswith(_ASKED) else f"{bare}."
+
+
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "above"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "below"),
+    "multiple_of": ("multiple_of", "a multiple of"),
+}
+_LENGTHS = {
+    "string_too_short": ("min_length", "at least", "character"),
+    "string_too_long": ("max_length", "at most", "character"),
+    "too_short": ("min_length", "at least", "entry", "entries"),
+    "too_long": ("max_length", "at most", "entry", "entries"),
+}
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "string": "text",
+    "bool": "true or false",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "an object with named fields",
+    "model": "an object with named fields",
+    "path": "a path",
+    "datetime": "a time such as 2026-03-02T12:00:00Z",
+    "timezone": "a time with an offset, such as 2026-03-02T12:00:00Z",
+}
+_PLAIN = {
+    "missing": ("it is required", "Add it."),
+    "extra_forbidden": ("nothing of that name is known here", "Remove it, or correct its name."),
+    "finite_number": ("it must be a finite number", "Leave an unknown value out instead."),
+    "string_pattern_mismatch": ("it holds characters that are not allowed there", "Leave them out."),
+}
+_CORRECT = "Correct the value."
+
+
+def limit_and_remedy(finding: Mapping[str, Any]) -> tuple[str, str]:
+    """What a schema found wrong, in words that know nothing of the library that found it: limit and remedy.
+
+    ``finding`` is one of pydantic's errors: its ``type``, its ``msg`` and, where there is one, its ``ctx``.
+
+    >>> limit_and_remedy({"type": "greater_than_equal", "msg": "Input should be ...", "ctx": {"ge": 0.001}})
+    ('it must be at least 0.001', 'Correct the value.')
+    """
+    kind, context = str(finding["type"]), finding.get("ctx") or {}
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        return f"it must be {words} {context.get(key)}", _CORRECT
+    if kind in _LENGTHS:
+        key, words, one, *more = _LENGTHS[kind]
+        count = context.get(key)
+        return f"it must have {words} {count} {one if count == 1 else (more or [one + 's'])[0]}", _CORRECT
+    if kind in {"enum", "literal_error"}:
+        return f"it must be {context.get('expected')}", "Use one of them."
+    if kind == "value_error":
+        return str(finding["msg"]).removeprefix("Value error, "), _CORRECT
+    wanted = _KINDS.get(kind.split("_", 1)[0])
+    return (str(finding["msg"]) if wanted is None else f"it must be {wanted}"), _CORRECT
 
 
 class AdvisorError(Exception):

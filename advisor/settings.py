@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from advisor.domain.plans import Mode
-from advisor.errors import Refused
+from advisor.errors import Refused, limit_and_remedy
 
 __all__ = [
     "DemandSettings",
@@ -226,7 +226,8 @@ def load_settings(file: Path | None = None) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise Refused(field, first.get("input"), first["msg"], "Correct the file or the GSA_ variable.") from error
+        limit, _ = limit_and_remedy(first)
+        raise Refused(field, first.get("input"), limit, "Correct the file or the GSA_ variable.") from error
 
 
 def _parsed(file: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from pydantic_core import ErrorDetails
 from starlette.responses import Response
 
-from advisor.errors import AdvisorError, Defect, Refused, Stale, Transient
+from advisor.errors import AdvisorError, Defect, Refused, Stale, Transient, limit_and_remedy
 from serving.api.service import Unknown
 
 __all__ = [
@@ -146,13 +146,6 @@ _OF_STATUSES = {
     503: "busy",
 }
 _WITHHELD = "A promise inside the service broke; its log says more under this request id."
-_REMEDIES = {
-    "missing": "Add the field.",
-    "extra_forbidden": "Remove the field or correct its name.",
-    "finite_number": "Leave an unknown value out instead.",
-    "timezone_aware": "Write it with an offset, for instance ...Z.",
-    "too_short": "Ask for at least one.",
-}
 
 
 def from_error(error: AdvisorError) -> Problem:
@@ -197,12 +190,7 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> Problem:
 
 def _wrong_field(error: Mapping[str, Any]) -> dict[str, Any]:
     place = [str(part) for part in error["loc"] if part not in {"body", "query", "path"}]
-    return _wrong(
-        ".".join(place) or "body",
-        error.get("input"),
-        str(error["msg"]),
-        _REMEDIES.get(str(error["type"]), "Correct the value."),
-    )
+    return _wrong(".".join(place) or "body", error.get("input"), *limit_and_remedy(error))
 
 
 def _wrong(where: str, value: object, limit: str, remedy: str) -> dict[str, Any]:

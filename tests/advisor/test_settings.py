@@ -46,6 +46,8 @@ def test_a_wrong_setting_is_refused_by_its_full_name(file: Path, text: str, fiel
         load_settings(file)
 
     assert refused.value.field == field
+    assert "Input should" not in refused.value.limit
+    assert "inputs" not in refused.value.limit
 
 
 def test_a_file_that_is_missing_or_no_toml_is_refused(file: Path) -> None:

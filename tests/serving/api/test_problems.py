@@ -35,6 +35,10 @@ def test_a_body_that_is_no_json_is_malformed(content):
     is_problem(post(an_app(), DURATIONS, content=content, headers=JSON), 400, "malformed")
 
 
+LIBRARY = re.compile(r"Input should|inputs are|Field required|should have|Value error|valid (string|integer|number)")
+"""How the library that checks bodies speaks."""
+
+
 @pytest.mark.parametrize(
     "body, field",
     [
@@ -65,6 +69,7 @@ def test_a_field_that_cannot_be_accepted_is_named_with_its_limit_and_the_remedy(
         assert wrong["field"] == field
         assert wrong["limit"]
         assert wrong["remedy"]
+        assert not LIBRARY.search(answer.text)
 
 
 @pytest.mark.parametrize(
