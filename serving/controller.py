@@ -46,8 +46,8 @@ class ControllerLoop:
     def _once(self) -> float:
         try:
             return self._cycle()
-        except AdvisorError:
-            # The cycle has logged it and readiness tells it; what matters here is to come back.
+        except AdvisorError as error:
+            _log.warning("cycle_failed", reason=str(error))
             return self._retry_seconds
         except Exception:  # noqa: BLE001 - a defect must not silence the loop for good: logged whole, tried again
             _log.exception("cycle_broke")

@@ -88,7 +88,6 @@ class LiveAdvisor:
                 self._state, wait = self._next_state()
             except AdvisorError as error:
                 self._failure = str(error)
-                _log.warning("cycle_failed", reason=str(error))
                 raise
             except Exception as error:
                 self._failure = f"the last cycle broke: {type(error).__name__}"
@@ -143,7 +142,7 @@ class LiveAdvisor:
         if decisions:
             self._parts.history.record_decisions(decisions)
         self._parts.history.record_advice(now, advice_document(advice))
-        _log.info("cycle_finished", time=now.isoformat(), pools=len(advice.pools), models=dict(advice.models))
+        _log.debug("cycle_finished", time=now.isoformat(), pools=len(advice.pools), models=dict(advice.models))
 
     def _moment(self) -> datetime:
         """A live cluster is looked at now; one in memory lives where the history ends: at its last submission."""

@@ -6,7 +6,7 @@ import logging
 import sys
 
 import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
+from structlog.typing import Processor
 
 __all__ = ["set_up_logs"]
 
@@ -21,33 +21,23 @@ _FOR_A_COLLECTOR: tuple[Processor, ...] = (
 _CHATTY = ("mlflow", "alembic", "kubernetes", "httpx", "urllib3")
 
 
-def set_up_logs(*untold: str) -> None:
+def set_up_logs(*, routine: bool = False) -> None:
     """Send our events to standard error, as JSON where that is no terminal, and quiet the libraries.
 
-    Events named in ``untold`` are left out: those that the command itself tells, as its last sentence.
+    With ``routine`` a collector is also given the events at debug: that all went as it always does.
+    Nobody reads those at a terminal.
     """
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
     structlog.configure(
         processors=[
-            _Dropping(frozenset(untold)),
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *(_FOR_A_TERMINAL if sys.stderr.isatty() else _FOR_A_COLLECTOR),
         ],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.DEBUG if routine and not sys.stderr.isatty() else logging.INFO
+        ),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-
-
-class _Dropping:
-    """Lets no event of these names through."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self._names = names
-
-    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        del logger, method
-        if event["event"] in self._names:
-            raise structlog.DropEvent
-        return event

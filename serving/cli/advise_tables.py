@@ -23,6 +23,8 @@ def advice_tables(advice: Advice, settings: Settings, *, manifests: bool = True)
     label = " [SYNTHETIC workload]" if advice.synthetic else ""
     title = f"advice as of {minute(advice.time)} UTC, mode {advice.mode}{label}"
     parts: list[Table | str] = [table(title, _COLUMNS, [row for pool in advice.pools for row in _rows(pool)])]
+    if advice.cluster_assumed:
+        parts.append("in use: assumed, since no cluster was described that could tell")
     for pool in advice.pools:
         parts += _about(pool)
     parts += _bullets(advice.reasons)
@@ -70,7 +72,7 @@ def _changed(change: Change) -> str:
     verdict = "" if change.allowed else " (refused by a guard)"
     before = "unset" if change.old is None else change.old
     after = "unset" if change.new is None else change.new
-    return f"  change {change.field}: {before} -> {after}{verdict}"
+    return f"  change {change.object} {change.field}: {before} -> {after}{verdict}"
 
 
 def _new(reasons: Iterable[str], told: list[str]) -> list[str]:

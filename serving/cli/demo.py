@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from advisor.domain.ingest import JobBatch
 from advisor.errors import Refused
@@ -16,10 +20,12 @@ from advisor.settings import Settings, load_settings
 from advisor.telemetry.mapping import read_mapping
 from advisor.telemetry.synthetic import synthetic_workload
 from advisor.telemetry.traces import TraceFile, TraceFormat
-from serving.bind import check_bind
-from serving.cli.advise import NodeGpusOption, advice_tables
+from serving.bind import listening
+from serving.cli.advise import NodeGpusOption
+from serving.cli.advise_tables import advice_tables
+from serving.cli.alone import home_alone
 from serving.cli.options import ConfigOption, DebugOption
-from serving.cli.output import printer, progress_bar
+from serving.cli.output import kept_in, printer, progress_bar
 from serving.cli.serve import HostOption, PortOption, at_address, leave_on_sigterm, live_from, serve_live
 from serving.cli.training import run_tables, train_on
 from serving.logs import set_up_logs
@@ -57,27 +63,34 @@ def demo(
     """Ingest, train, print the advice, then serve it until interrupted.
 
     Everything is kept in a folder of its own below the settings' home, one for each trace, so that a
-    synthetic workload never mixes with a real history.
+    synthetic workload never mixes with a real history. Ends at once with 3 if the port is taken, and with
+    4 if that folder is being served already.
     """
     del debug
     set_up_logs()
     leave_on_sigterm()
     settings = at_address(_home_for(load_settings(config), data, trace_format), host, port)
-    check_bind(settings.server.host)
-    console = printer()
-    with open_history(settings) as store:
+    with ExitStack() as stack:
+        sockets: Sequence[socket.socket] = ()
+        if serve:
+            # Taken before the training: nobody waits a minute to be told that the port is not free.
+            sockets = stack.enter_context(listening(settings.server.host, settings.server.port))
+        home = stack.enter_context(home_alone(settings.storage.home, "gsa demo"))
+        store = stack.enter_context(open_history(settings))
         _ingest(store, data, trace_format, mapping)
-        run = train_on(settings, store, _SPLIT)
-        for part in run_tables(run):
-            console.print(part)
+        _print(run_tables(train_on(settings, store, _SPLIT)))
         live = live_from(settings, ClusterChoice(node_gpus=node_gpus), store, None)
         live.refresh()
-        for part in advice_tables(live.advice(), settings):
-            console.print(part)
+        _print([*advice_tables(live.advice(), settings), kept_in(settings.storage.home)])
         if serve:
-            address = f"http://{settings.server.host}:{settings.server.port}/"
-            console.print(f"dashboard and API on {address} (stop with Ctrl-C)")
-            serve_live(settings, live)
+            home.share()
+            serve_live(settings, live, sockets)
+
+
+def _print(parts: Sequence[Table | str]) -> None:
+    console = printer()
+    for part in parts:
+        console.print(part)
 
 
 def _home_for(settings: Settings, data: Path | None, trace_format: TraceFormat) -> Settings:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator, Iterator
+import socket
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from types import FrameType
@@ -14,13 +15,14 @@ import uvicorn
 from fastapi import FastAPI
 
 from advisor.clock import SystemClock
-from advisor.errors import Refused
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings, load_settings
 from serving.app import create_app
-from serving.bind import check_bind, server_config
+from serving.bind import listening, server_config, url_of
 from serving.cli.advise import ClusterOption, FileOption, NodeGpusOption
+from serving.cli.alone import home_shared
 from serving.cli.options import AsOfOption, ConfigOption, DebugOption, moment_of
+from serving.cli.output import printer
 from serving.controller import ControllerLoop
 from serving.live import LiveAdvisor, LiveParts
 from serving.logs import set_up_logs
@@ -75,15 +77,21 @@ def serve(
     config: ConfigOption = None,
     debug: DebugOption = False,
 ) -> None:
-    """Serve predictions, advice and the dashboard until interrupted."""
+    """Serve predictions, advice and the dashboard until interrupted.
+
+    Ends at once with 3 if the port is taken, and with 4 while a demo is filling the home.
+    """
     del debug
-    set_up_logs()
+    set_up_logs(routine=True)
     leave_on_sigterm()
     settings = at_address(load_settings(config), host, port)
-    check_bind(settings.server.host)
     choice = ClusterChoice(kind=cluster, file=cluster_file, node_gpus=node_gpus)
-    with open_history(settings) as history:
-        serve_live(settings, live_from(settings, choice, history, moment_of(as_of)))
+    with (
+        listening(settings.server.host, settings.server.port) as sockets,
+        home_shared(settings.storage.home, "gsa serve"),
+        open_history(settings) as history,
+    ):
+        serve_live(settings, live_from(settings, choice, history, moment_of(as_of)), sockets)
 
 
 def at_address(settings: Settings, host: str | None, port: int | None) -> Settings:
@@ -107,13 +115,12 @@ def live_from(settings: Settings, choice: ClusterChoice, history: HistoryStore, 
     return LiveAdvisor(parts)
 
 
-def serve_live(settings: Settings, live: LiveAdvisor) -> None:
-    """Listen until interrupted; until the first cycle has finished the server answers that it is not ready.
+def serve_live(settings: Settings, live: LiveAdvisor, sockets: Sequence[socket.socket]) -> None:
+    """Say where, and answer on listening ``sockets`` until interrupted.
 
-    Raises:
-        Refused: the address is not loopback, or the port is taken.
+    Until the first cycle has finished the server answers that it is not ready.
     """
-    check_bind(settings.server.host)
+    address = settings.server
     loop = ControllerLoop(live.refresh)
 
     @asynccontextmanager
@@ -123,13 +130,7 @@ def serve_live(settings: Settings, live: LiveAdvisor) -> None:
         loop.stop()
 
     stale = settings.guards.stale_after_minutes
-    made = create_app(live, live, settings.server, stale_after_minutes=stale, lifespan=lifespan)
-    server = _Server(server_config(made, settings.server.host, settings.server.port))
-    try:
-        server.run()
-    except SystemExit as error:
-        if not error.code:
-            raise
-        # How uvicorn says that it could not bind.
-        address = f"{settings.server.host}:{settings.server.port}"
-        raise Refused("--port", address, "it cannot be listened on; is it taken?", "Choose another port.") from error
+    made = create_app(live, live, address, stale_after_minutes=stale, lifespan=lifespan)
+    server = _Server(server_config(made, address.host, address.port))
+    printer().print(f"dashboard and API on {url_of(address.host, address.port)} (stop with Ctrl-C)")
+    server.run(list(sockets))

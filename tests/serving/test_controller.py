@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+import structlog.testing
 
 from advisor.errors import Transient
 from serving.controller import ControllerLoop
@@ -54,3 +55,19 @@ def test_stopping_does_not_wait_for_the_next_look() -> None:
     assert cycle.enough.wait(WITHIN_SECONDS)
 
     assert loop.stop(WITHIN_SECONDS)
+
+
+@pytest.mark.parametrize(
+    "failure, event", [(Transient("the cluster is away"), "cycle_failed"), (ZeroDivisionError("x"), "cycle_broke")]
+)
+def test_a_failed_cycle_is_told_once(failure: Exception, event: str) -> None:
+    cycle = Cycle(failure, 3600.0)
+    loop = ControllerLoop(cycle, retry_seconds=0.0)
+
+    with structlog.testing.capture_logs() as told:
+        loop.start()
+        assert cycle.enough.wait(WITHIN_SECONDS)
+        assert loop.stop()
+
+    assert [one["event"] for one in told] == [event]
+    assert told[0].get("reason", "the cluster is away") == "the cluster is away"

@@ -63,15 +63,17 @@ def test_a_collector_is_given_one_json_document_a_line(monkeypatch: pytest.Monke
     assert "KeyError" in event["exception"]
 
 
-@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
-def test_what_the_command_tells_itself_is_not_logged_as_well(
-    stream: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "stream, routine, told", [(io.StringIO, True, True), (io.StringIO, False, False), (Terminal, True, False)]
+)
+def test_what_goes_as_always_is_told_only_to_who_collects_it(
+    stream: type[io.StringIO], routine: bool, told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr", written := stream())
-    set_up_logs("cycle_failed")
+    set_up_logs(routine=routine)
 
-    structlog.get_logger().warning("cycle_failed", reason="the history is empty")
+    structlog.get_logger().debug("cycle_finished")
     structlog.get_logger().warning("champion_passed_over")
 
-    assert "the history is empty" not in written.getvalue()
+    assert ("cycle_finished" in written.getvalue()) is told
     assert "champion_passed_over" in written.getvalue()

@@ -130,6 +130,19 @@ def test_advice_gives_lengths_their_unit_and_can_leave_the_manifests_out() -> No
     assert "apiVersion" not in shown(advice_tables(advice, Settings(), manifests=False), 200)
 
 
+def test_a_change_names_the_object_that_it_belongs_to() -> None:
+    said = shown(advice_tables(an_advice(), Settings()), 200)
+
+    for pool in an_advice().pools:
+        for change in pool.changes:
+            assert f"change {change.object} {change.field}: {change.old} -> {change.new}" in said
+
+
+def test_lengths_in_use_that_were_only_assumed_are_called_so() -> None:
+    assert "in use: assumed" not in shown(advice_tables(an_advice(), Settings()), 200)
+    assert "in use: assumed" in shown(advice_tables(replace(an_advice(), cluster_assumed=True), Settings()), 200)
+
+
 def test_values_are_written_as_people_write_them() -> None:
     cells = shown([table("t", ("what", "value"), [("a", ["champion"]), ("b", False), ("c", ()), ("d", 24_675)])])
     for written in ("champion", "no", "24,675"):
