@@ -7,13 +7,17 @@ prices, never the world.
 
 from __future__ import annotations
 
+import os
+import re
 import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from advisor.domain.plans import Mode
 from advisor.errors import Refused, limit_and_remedy
@@ -30,6 +34,11 @@ __all__ = [
     "WarmSettings",
     "load_settings",
 ]
+
+_PREFIX = "GSA_"
+_OTHER_NAMES = ("GSA_CONFIG", "GSA_BENCH_HOME")
+"""Variables of ours that are no settings: the file of settings, and where benchmarks keep things."""
+_SERVICE = re.compile(r"GSA(_[A-Z0-9_]+)?_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?)")
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Minutes = Annotated[float, Field(gt=0.0, le=7 * 24 * 60)]
@@ -188,7 +197,7 @@ class ServerSettings(_Piece):
 class Settings(BaseSettings):
     """The whole tree."""
 
-    model_config = SettingsConfigDict(env_prefix="GSA_", env_nested_delimiter="__", frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid")
 
     mode: Mode = Field(Mode.RECOMMEND, description="Observe, Recommend or Apply.")
     storage: StorageSettings = StorageSettings()
@@ -221,13 +230,55 @@ def load_settings(file: Path | None = None) -> Settings:
         Refused: the file cannot be read or parsed, or a value is unknown or out of range; the field is named.
     """
     content: dict[str, Any] = {} if file is None else _parsed(file)
+    _check_names(os.environ)
     try:
         return Settings(**content)
+    except SettingsError as error:
+        raise _unreadable(error) from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "settings"
         limit, _ = limit_and_remedy(first)
         raise Refused(field, first.get("input"), limit, "Correct the file or the GSA_ variable.") from error
+
+
+def _known_names() -> tuple[str, ...]:
+    """Every variable that sets something: each group as a whole (JSON), and each key of it."""
+    names = list(Settings.model_fields)
+    for group, field in Settings.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            names += [f"{group}__{key}" for key in field.annotation.model_fields]
+    return tuple(f"{_PREFIX}{name}".upper() for name in names)
+
+
+def _check_names(variables: Mapping[str, str]) -> None:
+    """Nothing where every variable of our prefix means something.
+
+    Raises:
+        Refused: one that nobody reads, so that a misspelt setting is no silence.
+    """
+    known = (*_known_names(), *_OTHER_NAMES)
+    keys = [one.removeprefix(_PREFIX) for one in known if "__" in one or one == f"{_PREFIX}MODE"]
+    for name, value in variables.items():
+        if not name.upper().startswith(_PREFIX) or name.upper() in known or _of_a_service(name, value):
+            continue
+        near = get_close_matches(name.upper().removeprefix(_PREFIX), keys, n=1, cutoff=0.75)
+        remedy = (
+            f"Did you mean {_PREFIX}{near[0]}?" if near else "Unset it; the reference of settings lists every name."
+        )
+        raise Refused("environment", name, "no setting has this name", remedy)
+
+
+def _of_a_service(name: str, value: str) -> bool:
+    """What Kubernetes sets in every pod beside a Service whose name begins with ``gsa``."""
+    return _SERVICE.fullmatch(name) is not None or (name.endswith("_PORT") and "://" in value)
+
+
+def _unreadable(error: SettingsError) -> Refused:
+    found = re.search(r'field "(\w+)"', str(error))
+    field = found[1] if found else "environment"
+    limit = "a list and a whole group are read from the environment as JSON"
+    return Refused(field, None, limit, f"Write a list as [5, 15], and set each key by itself ({_PREFIX}...__...).")
 
 
 def _parsed(file: Path) -> dict[str, Any]:

@@ -14,7 +14,8 @@ _INTRODUCTION = """# Settings
 
 Every command takes `--config FILE`, a TOML file; `GSA_CONFIG` names one for all commands. A variable
 of the environment wins over the file, and the file over the defaults below. A key that does not
-exist or a value out of range ends the command with exit code 3, before anything is done.
+exist, a variable `GSA_...` that sets nothing or a value out of range ends the command with exit code 3, before
+anything is done.
 
 ```toml
 mode = "Recommend"

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from advisor.errors import Refused
-from advisor.settings import load_settings
+from advisor.settings import Settings, load_settings
 
 
 @pytest.fixture
@@ -67,3 +68,59 @@ def test_everything_local_lies_under_home(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert storage.tracking == f"sqlite:///{tmp_path}/registry.db"
     assert storage.artifact_root == f"file://{tmp_path}/artifacts"
     assert storage.snapshot_folder == tmp_path / "snapshots"
+
+
+@pytest.mark.parametrize(
+    "name, meant",
+    [
+        ("GSA_PRICE__X", None),
+        ("GSA_PRICE__PER_GPU_HOUR", "GSA_PRICES__PER_GPU_HOUR"),
+        ("GSA_PRICES__PER_GPU_YEAR", "GSA_PRICES__PER_GPU_HOUR"),
+        ("GSA_STORAGE_HOME", "GSA_STORAGE__HOME"),
+        ("GSA_HOME", None),
+        ("GSA_PORT", None),
+        ("gsa_modes", "GSA_MODE"),
+    ],
+)
+def test_a_variable_that_sets_nothing_is_refused_by_its_name(
+    name: str, meant: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "8081")
+
+    with pytest.raises(Refused, match="no setting has this name") as refused:
+        load_settings()
+
+    assert refused.value.value == name
+    assert refused.value.remedy == (f"Did you mean {meant}?" if meant else _NO_IDEA)
+
+
+_NO_IDEA = "Unset it; the reference of settings lists every name."
+
+
+def test_every_documented_variable_and_what_others_set_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `\w+` \| `(GSA_\w+)` \| .*? \| `?(.*?)`? \|", page, flags=re.MULTILINE)
+    assert len(rows) > 30
+    for name, default in rows:
+        if default != "unset":
+            monkeypatch.setenv(name, default)
+    others = {
+        "GSA_CONFIG": "gsa.toml",
+        "GSA_BENCH_HOME": "bench",
+        "GSA_PORT": "tcp://10.0.0.7:8080",
+        "GSA_PORT_8080_TCP": "tcp://10.0.0.7:8080",
+        "GSA_PORT_8080_TCP_ADDR": "10.0.0.7",
+        "GSA_WEB_SERVICE_HOST": "10.0.0.7",
+        "GSA_SERVICE_PORT_HTTP": "8080",
+    }
+    for name, value in others.items():
+        monkeypatch.setenv(name, value)
+
+    assert load_settings() == Settings()
+
+
+def test_a_list_that_is_no_json_is_refused_with_how_to_write_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GSA_DEMAND__HORIZONS_MINUTES", "5,15")
+
+    with pytest.raises(Refused, match=r"demand: .* as JSON\. Write a list as \[5, 15\]"):
+        load_settings()
