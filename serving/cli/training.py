@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from advisor.domain.reports import DurationReport, DurationScores
+from advisor.domain.reports import DurationReport, DurationScores, PromotionDecision
 from advisor.domain.units import shown_duration
 from advisor.errors import Refused
 from advisor.history.store import HistoryStore
@@ -75,6 +75,7 @@ def run_document(run: TrainingRun) -> dict[str, Any]:
                 "name": one.name,
                 "version": one.version,
                 "promoted": one.decision.promoted,
+                "kept": one.decision.kept,
                 "reasons": list(one.decision.reasons),
                 "measures": one.decision.measures,
             }
@@ -86,7 +87,7 @@ def run_document(run: TrainingRun) -> dict[str, Any]:
 
 def run_tables(run: TrainingRun) -> list[Table | str]:
     """The same for a person: who is served and why, and how good that was."""
-    rows = [(one.name, one.version, "champion" if one.decision.promoted else "not promoted") for one in run.runs]
+    rows = [(one.name, one.version, _decided(one.decision)) for one in run.runs]
     parts: list[Table | str] = [
         table(f"trained on {counted(run.snapshot.rows, 'job')}", ("model", "version", "decision"), rows),
         *(f"- {one.name}: {reason}" for one in run.runs for reason in one.decision.reasons),
@@ -94,6 +95,12 @@ def run_tables(run: TrainingRun) -> list[Table | str]:
     if run.durations is None:
         return parts
     return [*parts, *quality_tables(run.durations), "by groups of jobs: gsa evaluate durations"]
+
+
+def _decided(decision: PromotionDecision) -> str:
+    if decision.promoted:
+        return "champion"
+    return "not promoted: the champion stays" if decision.kept else "not promoted"
 
 
 _MEASURES: tuple[tuple[str, Callable[[DurationScores], float | None]], ...] = (
@@ -144,6 +151,8 @@ def duration_tables(report: DurationReport) -> list[Table | str]:
         *(_by_group(f"log MAE {title}", groups) for title, groups in errors.items()),
         _running(report),
         _GROUPS,
+        *_outcomes(report),
+        *_versus(report),
         "every measure of every group: --output json, or as a page: --html FILE",
         *(f"- assumed: {assumption}" for assumption in report.protocol.assumed),
     ]
@@ -161,6 +170,26 @@ def _decades(groups: dict[str, DurationScores]) -> dict[str, DurationScores]:
         f"{shown_duration(float(least))} to {shown_duration(10.0 * float(least))}": scores
         for least, scores in groups.items()
     }
+
+
+def _outcomes(report: DurationReport) -> list[Table | str]:
+    rows = [(name, s.rate, s.brier, s.brier_rate, s.brier_owner) for name, s in report.outcomes.items()]
+    if not rows:
+        return []
+    columns = ("ends", "share", "model", "usual share", "owner's last 5")
+    words = "Brier score: mean (chance - what came)^2, smaller is better; beside the model, who says the usual share."
+    return [table("how jobs end: Brier score of the chances", columns, rows), words]
+
+
+def _versus(report: DurationReport) -> list[Table | str]:
+    """Registered models that have seen part of the scored jobs, on the others."""
+    rows = [
+        (name, minute(one.since), one.model.n, one.rival.log_mae, one.model.log_mae)
+        for name, one in report.versus.items()
+        if one.model.n
+    ]
+    columns = ("registered", "fitted (UTC)", "jobs since", "its log MAE", "model")
+    return [table("log MAE on jobs submitted since its fit", columns, rows)] if rows else []
 
 
 def _running(report: DurationReport) -> Table:

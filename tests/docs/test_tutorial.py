@@ -80,11 +80,25 @@ def test_every_block_runs_and_prints_what_the_tutorial_shows(finished):
     assert (finished / ".gsa").is_dir()
 
 
+@pytest.fixture
+def new_user(finished, monkeypatch) -> Path:
+    """The finished folder as the place to be, and no setting of whoever runs the tests."""
+    _forget_settings(monkeypatch)
+    monkeypatch.chdir(finished)
+    return finished
+
+
+def _forget_settings(monkeypatch) -> None:
+    for name in [name for name in os.environ if name.startswith("GSA_")]:
+        monkeypatch.delenv(name)
+
+
 def test_the_advice_is_as_the_json_page_describes_it(finished):
     advice = json.loads((finished / "advice.json").read_text(encoding="utf-8"))
     assert differences(documented("gsa advise"), advice) == []
 
 
+@pytest.mark.usefixtures("new_user")
 @pytest.mark.parametrize(
     "words",
     [
@@ -97,9 +111,7 @@ def test_the_advice_is_as_the_json_page_describes_it(finished):
         "models promote durations 1",
     ],
 )
-def test_documents_are_as_the_json_page_describes_them(finished, monkeypatch, words):
-    monkeypatch.chdir(finished)
-    monkeypatch.delenv("GSA_CONFIG", raising=False)
+def test_documents_are_as_the_json_page_describes_them(words):
     done = CliRunner().invoke(app, [*words.split(), "--output", "json"])
     assert done.exit_code == 0, done.stderr
     assert differences(documented(f"gsa {' '.join(words.split()[:2])}"), json.loads(done.stdout)) == []
@@ -108,10 +120,11 @@ def test_documents_are_as_the_json_page_describes_them(finished, monkeypatch, wo
 def test_the_tutorial_tells_apart_what_runs_and_what_does_not():
     untested = [block for block in blocks(TEXT) if block.info not in {"sh", "text", "console", "toml"}]
     assert untested == []
-    assert all(re.search(r"gsa serve|make |export PATH", b.body) for b in blocks(TEXT) if b.info == "console")
+    assert all(re.search(r"gsa serve|make |export PATH|curl ", b.body) for b in blocks(TEXT) if b.info == "console")
 
 
-def test_a_demand_evaluation_is_as_the_json_page_describes_it(tmp_path):
+def test_a_demand_evaluation_is_as_the_json_page_describes_it(tmp_path, monkeypatch):
+    _forget_settings(monkeypatch)
     rows = [f"{300 * at},{8 * (at // 12 % 3)},0" for at in range(12 * 24 * 4)]
     (tmp_path / "demand.csv").write_text("\n".join(["seconds,running,pending", *rows]), encoding="utf-8")
     mapping = '[series]\ntime = "seconds"\nkind = "unix"\nrunning = "running"\npending = "pending"\n'

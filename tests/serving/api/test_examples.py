@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from serving.app import create_app
 from serving.live import LiveAdvisor, LiveParts
 from serving.wiring import ClusterChoice, open_registry
 from tests.builders import NOON, a_history
+from tests.docs.markdown_pages import DOCS, ROOT, blocks
 from tests.serving.http import an_app, get, post
 
 BATCHES = {
@@ -65,6 +67,28 @@ def test_a_documented_request_is_answered_by_any_served_home(served: FastAPI, pa
     (answers,) = (value for value in answer.json().values() if isinstance(value, list))
     assert [one["id"] for one in answers] == [job["id"] for job in asked["jobs"]]
     assert all(one.get("decision", "placed") == "placed" for one in answers)
+
+
+def typed_requests() -> list[tuple[str, str | None]]:
+    """Path and body of every curl line that README and tutorial offer."""
+    found = []
+    for page in (ROOT / "README.md", DOCS / "tutorial.md"):
+        for block in blocks(page.read_text(encoding="utf-8")):
+            for line in block.body.replace("\\\n", " ").splitlines():
+                if line.startswith("curl "):
+                    words = shlex.split(line)
+                    (url,) = (word for word in words if word.startswith("http://127.0.0.1:8080/"))
+                    found.append((url.split(":8080", 1)[1], words[words.index("-d") + 1] if "-d" in words else None))
+    return found
+
+
+@pytest.mark.parametrize("path, body", typed_requests())
+def test_a_request_that_a_page_offers_for_typing_is_answered(served: FastAPI, path: str, body: str | None) -> None:
+    headers = {"content-type": "application/json"}
+
+    answer = get(served, path) if body is None else post(served, path, content=body, headers=headers)
+
+    assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize(
