@@ -17,6 +17,7 @@ from advisor.domain.forecasts import DemandForecast, DurationForecast, RiseForec
 from advisor.domain.jobs import Job, pool_of
 from advisor.domain.nodepools import ClusterSnapshot, NodePool
 from advisor.domain.plans import Advice, Mode, PoolAdvice
+from advisor.errors import Refused
 from advisor.planning.advice import AdviceTerms, PoolForesight, advise_pool, gpu_need
 from advisor.planning.costs import Prices
 from advisor.planning.durations import PoolDurations
@@ -100,27 +101,41 @@ class AdviceCycle:
 
         ``jobs`` is the history as known at ``inputs.now``; ``models`` the versions the forecasters serve.
 
+        A pool that cannot be advised on is named with the reason and stops no other.
+
         Raises:
             Transient: the cluster cannot be observed.
+            Refused: no pool at all can be advised on.
         """
         now = inputs.now
         snapshot = self._cluster.observe()
         grouped = _by_pool(jobs, snapshot.pools)
         advised: dict[str, PoolAdvice] = {}
         needs: dict[str, tuple[GpuNeed, ...]] = {}
+        refused: dict[str, Refused] = {}
         for pool in snapshot.pools:
-            foresight = self._foresight(pool, grouped.get(pool.name, ()), now, memory)
-            advice = advise_pool(pool, snapshot, foresight, self._terms.advice, self._terms.prices, now)
+            try:
+                foresight = self._foresight(pool, grouped.get(pool.name, ()), now, memory)
+                advice = advise_pool(pool, snapshot, foresight, self._terms.advice, self._terms.prices, now)
+            except Refused as error:
+                refused[pool.name] = error
+                continue
             need = gpu_need(foresight.demand, advice.warm, self._terms.advice)
             advised[pool.name] = advice
             needs[pool.name] = (*foresight.recent_needs, GpuNeed(now, need))
+        if refused and not advised:
+            raise next(iter(refused.values()))
         homeless = sorted(set(grouped) - {pool.name for pool in snapshot.pools})
         advice_of_all = Advice(
             time=now,
             mode=self._terms.mode,
             pools=tuple(advised.values()),
             models=dict(models),
-            reasons=(*snapshot.notes, *(_homeless(name, len(grouped[name])) for name in homeless)),
+            reasons=(
+                *snapshot.notes,
+                *(f"no advice for pool {name}: {error}" for name, error in refused.items()),
+                *(_homeless(name, len(grouped[name])) for name in homeless),
+            ),
         )
         report = reconcile(advice_of_all, self._cluster, replace(inputs, wants=memory.wants))
         return CycleOutcome(

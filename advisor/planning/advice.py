@@ -76,7 +76,7 @@ def advise_pool(
     """The advice for ``pool`` at ``now``, every part with its reasons.
 
     Raises:
-        Refused: the forecasts are of another pool, or the pool's GPU limit is no count.
+        Refused: the forecasts are of another pool.
     """
     if foresight.demand.pool != pool.name:
         raise Refused("demand", foresight.demand.pool, f"it must be of pool {pool.name}", "Pass that pool's forecast.")
@@ -147,12 +147,15 @@ def _limit(
     planned: tuple[AdviceTerms, WarmPlan],
     now: datetime,
 ) -> LimitAdvice:
-    """The limit; without a skilled demand forecast it may rise but not fall."""
+    """The limit; without a skilled demand forecast it may rise but not fall, and one that is no count stays."""
     terms, warm = planned
+    try:
+        current = gpu_limit_of(pool)
+    except Refused as error:
+        return LimitAdvice(None, (f"it is left alone, since it cannot be read: {error}",))
     capacity = sum(node.gpus for node in snapshot.nodes_of(pool.name))
     need = gpu_need(foresight.demand, warm, terms)
     advice = recommend_gpu_limit(pool, need, capacity, foresight.recent_needs, terms.limits, now)
-    current = gpu_limit_of(pool)
     if current is None or advice.gpus is None or advice.gpus >= current or foresight.demand.skilled:
         return advice
     return LimitAdvice(current, (f"kept at {current}: a demand forecast without skill does not lower it",))

@@ -53,7 +53,11 @@ def ceiling_of(pool: NodePool, snapshot: ClusterSnapshot, terms: AllocationTerms
         return PoolSize(largest, max(standing, pool.replicas * pool.largest_node_gpus), kinds)
     if not terms.elastic:
         return PoolSize(largest, standing, kinds)
-    limit = gpu_limit_of(pool)
+    try:
+        limit = gpu_limit_of(pool)
+    except Refused:
+        # A limit that nobody can read is no leave to grow; what stands may be used, and the other pools go on.
+        return PoolSize(largest, standing, kinds)
     most = max(standing, terms.most_gpus_unlimited if limit is None else limit)
     return PoolSize(max(largest, pool.largest_node_gpus), most, kinds)
 

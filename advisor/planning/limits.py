@@ -6,20 +6,18 @@ Limits count physical GPUs whatever the sharing factor.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from advisor.domain.nodepools import NodePool
+from advisor.domain.quantities import LARGEST_QUANTITY, parse_quantity
 from advisor.domain.units import finite, positive, shown_duration, utc
 from advisor.errors import Refused
 
 __all__ = ["GpuNeed", "LimitAdvice", "LimitTerms", "gpu_limit_of", "recommend_gpu_limit", "whole_nodes"]
 
 _HAIR = 1e-9
-_COUNT = re.compile(r"(\d+)(k|m?)")
-_SCALE = {"": 1.0, "k": 1000.0, "m": 0.001}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +75,21 @@ class LimitAdvice:
 
 
 def gpu_limit_of(pool: NodePool) -> int | None:
-    """The pool's GPU limit in physical GPUs, rounded down; None where it has none.
+    """The pool's GPU limit in physical GPUs, rounded down and capped as Kubernetes does; None where it has none.
 
     Raises:
-        Refused: a limit that is no whole quantity of GPUs.
+        Refused: a limit that is no quantity, or below 0.
     """
     text = pool.gpu_limit
     if text is None:
         return None
-    found = _COUNT.fullmatch(text.strip())
-    if found is None:
-        raise Refused("limits", text, f"the GPU limit of {pool.name} must be a count of GPUs", "Write 16.")
-    return math.floor(int(found[1]) * _SCALE[found[2]] + _HAIR)
+    try:
+        number = parse_quantity(text.strip(), "limits")
+    except Refused as error:
+        raise Refused("limits", text, f"the GPU limit of {pool.name} must be a count of GPUs", "Write 16.") from error
+    if number < 0:
+        raise Refused("limits", text, f"the GPU limit of {pool.name} must be a count of GPUs", "Write 0 for none.")
+    return min(math.floor(number), LARGEST_QUANTITY)
 
 
 def whole_nodes(gpus: float, step: int) -> int:

@@ -12,12 +12,13 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from advisor.cluster.fields import CONSOLIDATE_AFTER, GPU_LIMIT, consolidate_after_seconds, shown_consolidate_after
 from advisor.cluster.projection import SLICE_LENGTH_ANNOTATION
-from advisor.cluster.quantities import parse_quantity
 from advisor.domain.nodepools import GPU_RESOURCE, Node, NodePool, WarmBuffer
 from advisor.domain.plans import Change, PoolAdvice, Value
+from advisor.domain.quantities import LARGEST_QUANTITY, parse_quantity
 from advisor.domain.slices import SliceClass
 from advisor.domain.units import parse_duration
 from advisor.reconciler.limits import limit_effect, whole_node_limit
@@ -94,7 +95,9 @@ def amount(field: str, value: Value) -> float | None:
     if field == SLICE_LENGTH:
         return parse_duration(str(value), field) / 60.0
     if field == GPU_LIMIT:
-        return float(parse_quantity(value, field))
+        # What is larger the API server caps; no float could hold all that a quantity can spell.
+        most = Fraction(LARGEST_QUANTITY)
+        return float(max(-most, min(parse_quantity(value, field), most)))
     return float(value) if isinstance(value, (int, float)) else None
 
 

@@ -120,26 +120,24 @@ def propose(advice: PoolAdvice, snapshot: ClusterSnapshot, mode: Mode, inputs: R
 
 def complete_advice(advice: Advice, snapshot: ClusterSnapshot, inputs: ReconcileInputs) -> Advice:
     """The advice with the changes, patch and manifests of every pool that the cluster has; pure."""
-    known = {pool.name for pool in snapshot.pools}
-    pools = tuple(
-        _completed(pool, propose(pool, snapshot, advice.mode, inputs)) if pool.pool in known else _unknown(pool)
-        for pool in advice.pools
-    )
+    proposals = _proposals(advice, snapshot, inputs)
+    pools = tuple(_completed(pool, proposals[pool.pool]) for pool in advice.pools)
     return replace(advice, pools=pools, cluster_assumed=inputs.cluster_assumed)
 
 
 def reconcile(advice: Advice, cluster: ClusterPort, inputs: ReconcileInputs) -> ReconcileReport:
     """One look at the cluster with this advice in hand.
 
-    A write that fails is reported and tried again at a later look; it stops no other pool.
+    A write that fails is reported and tried again at a later look; it stops no other pool, nor does a pool
+    of which nothing can be proposed.
 
     Raises:
         Transient: the cluster cannot be observed.
         Refused: the cluster does not let itself be observed.
     """
     snapshot = cluster.observe()
-    known = {pool.name for pool in snapshot.pools}
-    proposals = {pool.pool: propose(pool, snapshot, advice.mode, inputs) for pool in advice.pools if pool.pool in known}
+    found = _proposals(advice, snapshot, inputs)
+    proposals = {name: one for name, one in found.items() if isinstance(one, PoolProposal)}
     written: dict[tuple[str, str], _Outcome] = {}
     if any(_to_write(proposal) for proposal in proposals.values()):
         written = _act(advice, proposals, cluster, inputs)
@@ -148,9 +146,7 @@ def reconcile(advice: Advice, cluster: ClusterPort, inputs: ReconcileInputs) -> 
         for proposal in proposals.values()
         for change, headed in zip(proposal.changes, proposal.wanted, strict=True)
     )
-    pools = tuple(
-        _completed(pool, proposals[pool.pool]) if pool.pool in known else _unknown(pool) for pool in advice.pools
-    )
+    pools = tuple(_completed(pool, found[pool.pool]) for pool in advice.pools)
     soon = any(outcome.soon for outcome in written.values())
     return ReconcileReport(
         advice=replace(advice, pools=pools, cluster_assumed=inputs.cluster_assumed),
@@ -307,10 +303,22 @@ def _remembered(advice: Advice, snapshot: ClusterSnapshot, inputs: ReconcileInpu
     return wants
 
 
-def _completed(advice: PoolAdvice, proposal: PoolProposal) -> PoolAdvice:
+def _proposals(advice: Advice, snapshot: ClusterSnapshot, inputs: ReconcileInputs) -> dict[str, PoolProposal | str]:
+    """What is proposed for each pool, or why nothing can be."""
+    known = {pool.name for pool in snapshot.pools}
+    found: dict[str, PoolProposal | str] = {}
+    for pool in advice.pools:
+        if pool.pool not in known:
+            found[pool.pool] = f"the cluster has no NodePool {pool.pool}: nothing can be proposed for it"
+            continue
+        try:
+            found[pool.pool] = propose(pool, snapshot, advice.mode, inputs)
+        except Refused as error:
+            found[pool.pool] = f"nothing can be proposed for NodePool {pool.pool}: {error}"
+    return found
+
+
+def _completed(advice: PoolAdvice, proposal: PoolProposal | str) -> PoolAdvice:
+    if isinstance(proposal, str):
+        return replace(advice, changes=(), patch=None, manifests=(), reasons=(*advice.reasons, proposal))
     return replace(advice, changes=proposal.changes, patch=proposal.patch, manifests=proposal.manifests)
-
-
-def _unknown(advice: PoolAdvice) -> PoolAdvice:
-    reason = f"the cluster has no NodePool {advice.pool}: nothing can be proposed for it"
-    return replace(advice, changes=(), patch=None, manifests=(), reasons=(*advice.reasons, reason))

@@ -128,3 +128,15 @@ def test_forecasts_of_another_pool_are_refused():
 def test_a_reach_that_is_none_is_refused():
     with pytest.raises(Refused, match="limit_horizon_minutes"):
         replace(TERMS, limit_horizon_minutes=0.0)
+
+
+@pytest.mark.parametrize("text", ["lots", "-8"])
+def test_a_limit_that_cannot_be_read_is_left_alone_and_the_rest_is_advised(text):
+    advice = advise(pool=a_node_pool(limits={"nvidia.com/gpu": text}))
+
+    assert advice.gpu_limit is None
+    assert any(
+        reason.startswith(f"limit: it is left alone, since it cannot be read: limits: '{text}'")
+        for reason in advice.reasons
+    )
+    assert advice.slice_plan.classes[0].minutes is not None

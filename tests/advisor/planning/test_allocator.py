@@ -364,6 +364,14 @@ def test_a_limit_without_room_for_a_whole_node_starts_none():
     assert soon(found.deferred_until, 30.0)
 
 
+def test_a_limit_that_cannot_be_read_starts_no_node_and_lets_what_stands_be_used():
+    odd = {"nvidia.com/gpu": "lots"}
+    cluster = a_cluster(a_node_pool(limits=odd), nodes=(a_node(),), workloads=(a_workload("part", gpus=7.0),))
+    made = decide(cluster, a_slice_request("a"), a_slice_request("b"), terms=ELASTIC)
+    assert made["a"].decision is Decision.PLACED
+    assert made["b"].launch_nodes == 0
+
+
 def test_a_gang_uses_what_is_idle_and_starts_only_the_rest():
     cluster = a_cluster(nodes=(a_node("node-1"), a_node("node-2")), workloads=(FULL,))
     found = decide(cluster, a_slice_request(gpus=24.0), terms=ELASTIC)["task-1"]

@@ -87,7 +87,20 @@ def test_a_limit_stays_under_its_cap_in_whole_nodes():
     assert any("capped" in reason for reason in advice.reasons)
 
 
-@pytest.mark.parametrize("text, gpus", [("16", 16), ("2k", 2000), ("8000m", 8), (" 8 ", 8)])
+@pytest.mark.parametrize(
+    "text, gpus",
+    [
+        ("16", 16),
+        ("2k", 2000),
+        ("8000m", 8),
+        (" 8 ", 8),
+        ("1e3", 1000),
+        ("12E0", 12),
+        ("1Ki", 1024),
+        ("8.9", 8),
+        ("1e400", 2**63 - 1),
+    ],
+)
 def test_a_limit_is_read_as_kubernetes_writes_it(text, gpus):
     assert gpu_limit_of(a_limited_pool(text)) == gpus
 

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.cluster.fields import CONSOLIDATE_AFTER, GPU_LIMIT
 from advisor.domain.nodepools import WarmBuffer
-from advisor.reconciler.actions import CHUNK_GPUS, SLICE_LENGTH, WARM_CHUNKS, applied_to, diff, own_name
+from advisor.reconciler.actions import CHUNK_GPUS, SLICE_LENGTH, WARM_CHUNKS, amount, applied_to, diff, own_name
 from tests.builders import a_node, a_node_pool, a_pool_advice
 
 
@@ -134,3 +134,8 @@ def test_our_objects_names_are_legal_and_told_apart():
     assert own_name("gpu-a100") == "slice-advisor-gpu-a100"
     assert odd != other
     assert all(len(name) <= 63 and name == name.lower() and " " not in name for name in (odd, other))
+
+
+@pytest.mark.parametrize("text, number", [("1e400", 2.0**63), ("-1e400", -(2.0**63)), ("1e3", 1000.0), ("500m", 0.5)])
+def test_the_number_behind_a_limit_never_overflows(text, number):
+    assert amount(GPU_LIMIT, text) == number

@@ -336,3 +336,28 @@ def test_what_was_assumed_of_the_cluster_is_said_of_each_change_from_it():
     assert assumed.cluster_assumed
     assert not described.cluster_assumed
     assert not any("assumed" in reason for change in described.pools[0].changes for reason in change.reasons)
+
+
+@pytest.mark.parametrize("limit", ["1e400", "1e3", "12E"])
+def test_an_odd_limit_is_compared_and_overflows_nothing(limit):
+    advice = an_advice(a_pool_advice(warm_gpus=8, gpu_limit=64))
+
+    (pool,) = complete_advice(advice, a_cluster(a_node_pool(limits={"nvidia.com/gpu": limit})), inputs()).pools
+
+    assert {change.field for change in pool.changes} >= {GPU_LIMIT, WARM_CHUNKS}
+    assert not any("nothing can be proposed" in reason for reason in pool.reasons)
+
+
+def test_a_pool_of_which_nothing_can_be_proposed_stops_no_other():
+    odd, sound = a_node_pool("odd", limits={"nvidia.com/gpu": "lots"}), a_node_pool("sound")
+    advice = an_advice(*(a_pool_advice(name, keep_alive_seconds=300) for name in ("odd", "sound")), mode=Mode.APPLY)
+    cluster = a_memory(odd, sound)
+
+    report = reconcile(advice, cluster, inputs())
+
+    first, second = report.advice.pools
+    assert first.changes == ()
+    assert "nothing can be proposed for NodePool odd: " in first.reasons[-1]
+    assert "'lots' is refused" in first.reasons[-1]
+    assert [change.field for change in second.changes] == [CONSOLIDATE_AFTER]
+    assert cluster.observe().pool("sound").consolidate_after == "300s"

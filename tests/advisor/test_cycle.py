@@ -1,0 +1,75 @@
+"""One cycle over several pools: what is wrong with one is told, and stops no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from advisor.clock import ManualClock
+from advisor.cluster.memory import MemoryCluster
+from advisor.cycle import AdviceCycle, CycleMemory, CycleTerms
+from advisor.domain.forecasts import DemandForecast, DurationDistribution, DurationForecast
+from advisor.errors import Refused
+from advisor.planning.advice import AdviceTerms
+from advisor.planning.costs import Prices
+from advisor.planning.slice_terms import SliceTerms
+from advisor.reconciler.reconcile import ReconcileInputs
+from tests.builders import NOON, a_cluster, a_job, a_node_pool, a_pool_advice
+
+
+class TwentyMinutes:
+    """Every job will last about twenty minutes."""
+
+    def forecast(self, jobs, now, elapsed=None):
+        del now, elapsed
+        law = DurationDistribution.point(1200.0, spread=1.0)
+        return [DurationForecast(distribution=law, served="model", model_version="1", key="user", key_count=9)] * len(
+            jobs
+        )
+
+
+class EightGpus:
+    """Every pool will want eight, except those that cannot be forecast."""
+
+    def __init__(self, *unknown: str) -> None:
+        self.unknown = unknown
+
+    def demand(self, pool, jobs, now) -> DemandForecast:
+        del jobs
+        if pool in self.unknown:
+            raise Refused("pool", pool, "its samples are of another step", "Fit it anew.")
+        return replace(a_pool_advice(pool).demand, made_at=now)
+
+    def rise(self, pool, jobs, now):
+        del pool, jobs, now
+
+
+def run(demand: EightGpus, *pools):
+    terms = CycleTerms(advice=AdviceTerms(slices=SliceTerms(switch_minutes=1.0)), prices=Prices())
+    cluster = MemoryCluster(a_cluster(*pools), ManualClock(NOON))
+    cycle = AdviceCycle(cluster, TwentyMinutes(), demand, terms)
+    return cycle.run([a_job()], ReconcileInputs(now=NOON, history_as_of=NOON), CycleMemory(), {})
+
+
+def test_a_pool_that_cannot_be_advised_on_is_named_and_the_others_go_on():
+    outcome = run(EightGpus("odd"), a_node_pool("odd"), a_node_pool("sound"))
+
+    assert [pool.pool for pool in outcome.advice.pools] == ["sound"]
+    assert set(outcome.memory.pools) == {"sound"}
+    assert any(reason.startswith("no advice for pool odd: pool: 'odd' is refused") for reason in outcome.advice.reasons)
+
+
+def test_where_no_pool_can_be_advised_on_the_cycle_fails_with_the_reason():
+    with pytest.raises(Refused, match="another step"):
+        run(EightGpus("odd"), a_node_pool("odd"))
+
+
+@pytest.mark.parametrize("limit", ["1e3", "1e400", "lots", "-8"])
+def test_no_limit_of_one_pool_keeps_another_from_its_advice(limit: str):
+    outcome = run(EightGpus(), a_node_pool("odd", limits={"nvidia.com/gpu": limit}), a_node_pool("sound"))
+
+    odd, sound = outcome.advice.pools
+    assert sound.changes
+    assert odd.slice_plan.classes
+    assert any("cannot be read" in reason for reason in odd.reasons) is (limit in {"lots", "-8"})
