@@ -133,12 +133,17 @@ def slice_manifest(pool: NodePool, minutes: float, namespace: str) -> dict[str, 
 
 
 def to_yaml(manifests: Iterable[Mapping[str, object]]) -> str:
-    """The manifests as YAML documents that kubectl takes from standard input; empty where there are none."""
+    """The manifests as YAML documents that kubectl takes from standard input; empty where there are none.
+
+    Comments say how, and which namespaces must be there first: server-side apply makes none.
+    """
     documents = [dict(manifest) for manifest in manifests]
     if not documents:
         return ""
     text: str = yaml.dump_all(documents, Dumper=_PlainDumper, sort_keys=False, explicit_start=True)
-    return f"# {APPLY_COMMAND}\n{text}"
+    spaces = dict.fromkeys(space for one in documents if (space := _namespace(one)) is not None)
+    first = "".join(f"# once, where it is not there yet: kubectl create namespace {space}\n" for space in spaces)
+    return f"# {APPLY_COMMAND}\n{first}{text}"
 
 
 class _PlainDumper(yaml.SafeDumper):
@@ -153,6 +158,11 @@ class _PlainDumper(yaml.SafeDumper):
 def _metadata(pool: NodePool, name: str, namespace: str) -> dict[str, Any]:
     labels = {POOL_LABEL: pool.name, OWNED_LABEL: "true", "app.kubernetes.io/managed-by": FIELD_MANAGER}
     return {"name": name, "namespace": namespace, "labels": labels}
+
+
+def _namespace(document: Mapping[str, object]) -> object:
+    metadata = document.get("metadata")
+    return metadata.get("namespace") if isinstance(metadata, Mapping) else None
 
 
 def _toleration(taint: Taint) -> dict[str, str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import yaml
-
 from advisor.domain.forecasts import DemandForecast, DurationDistribution, HorizonForecast
 from advisor.domain.plans import Change, PoolAdvice, Value, WarmPlan
 from advisor.domain.slices import SliceClass
+from advisor.reconciler.patches import to_yaml
 from dashboards.charts import Chart, demand_fan, duration_chart, slice_cost, warm_nodes
 from dashboards.data import DemandPoint
 from dashboards.pages.frame import Page, Seen, frame
@@ -272,4 +271,4 @@ def _change(change: Change) -> ChangeRow:
 
 def _manifest(pool: PoolAdvice) -> str | None:
     documents = [*([pool.patch] if pool.patch is not None else []), *pool.manifests]
-    return yaml.safe_dump_all(documents, sort_keys=False) if documents else None
+    return to_yaml(documents) or None

@@ -126,5 +126,14 @@ def test_yaml_is_what_kubectl_takes():
     assert "&id" not in text, "no anchors"
 
 
+def test_a_namespace_that_must_be_there_first_is_said_once_and_only_where_one_is_needed():
+    own = slice_manifest(a_node_pool(), 15.0, "gpu-slice-advisor")
+
+    assert (
+        to_yaml([own, own]).count("# once, where it is not there yet: kubectl create namespace gpu-slice-advisor") == 1
+    )
+    assert "namespace" not in to_yaml([a_manifest(a_node_pool(), (CONSOLIDATE_AFTER, "600s"))])
+
+
 def test_nothing_to_apply_is_no_yaml():
     assert to_yaml([]) == ""
