@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+import yaml
+
 from advisor.domain.forecasts import DemandForecast, DurationDistribution, HorizonForecast
 from advisor.domain.plans import Change, PoolAdvice, Value, WarmPlan
 from advisor.domain.slices import SliceClass
-from advisor.reconciler.patches import to_yaml
 from dashboards.charts import Chart, demand_fan, duration_chart, slice_cost, warm_nodes
 from dashboards.data import DemandPoint
 from dashboards.pages.frame import Page, Seen, frame
@@ -271,4 +272,10 @@ def _change(change: Change) -> ChangeRow:
 
 def _manifest(pool: PoolAdvice) -> str | None:
     documents = [*([pool.patch] if pool.patch is not None else []), *pool.manifests]
-    return to_yaml(documents) or None
+    if not documents:
+        return None
+    spaces = dict.fromkeys(one["metadata"].get("namespace") for one in documents if isinstance(one["metadata"], dict))
+    first = "".join(
+        f"# once, where it is not there yet: kubectl create namespace {space}\n" for space in spaces if space
+    )
+    return first + yaml.safe_dump_all(documents, sort_keys=False)

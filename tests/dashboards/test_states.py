@@ -150,6 +150,16 @@ def test_a_pool_offers_the_manifest_of_its_allowed_changes_and_own_objects():
     assert "--- apiVersion: autoscaling.x-k8s.io/v1alpha1 kind: CapacityBuffer" in shown
 
 
+def test_the_manifest_says_which_namespace_must_be_there_first():
+    own = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a100", "namespace": "ours"}}
+
+    plain = page("/pools/a100", FakePages(advice_now=an_advice(a_pool())))
+    with_own = page("/pools/a100", FakePages(advice_now=an_advice(replace(a_pool(), manifests=(own, own)))))
+
+    assert "create namespace" not in plain
+    assert with_own.count("# once, where it is not there yet: kubectl create namespace ours apiVersion") == 1
+
+
 def test_a_pool_that_is_as_it_should_be_says_so():
     pool = replace(a_pool(), changes=(), patch=None)
 
