@@ -88,7 +88,7 @@ def limit_and_remedy(finding: Mapping[str, Any]) -> tuple[str, str]:
         return _PLAIN[kind]
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
-        return f"it must be {words} {context.get(key)}", _CORRECT
+        return f"it must be {words} {_plain(context.get(key))}", _CORRECT
     if kind in _LENGTHS:
         key, words, one, *more = _LENGTHS[kind]
         count = context.get(key)
@@ -99,6 +99,11 @@ def limit_and_remedy(finding: Mapping[str, Any]) -> tuple[str, str]:
         return str(finding["msg"]).removeprefix("Value error, "), _CORRECT
     wanted = _KINDS.get(kind.split("_", 1)[0])
     return (str(finding["msg"]) if wanted is None else f"it must be {wanted}"), _CORRECT
+
+
+def _plain(bound: object) -> object:
+    """A bound as people write it: 0 rather than 0.0."""
+    return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
 class AdvisorError(Exception):

@@ -37,6 +37,7 @@ def test_what_was_not_given_is_not_called_refused() -> None:
         ("extra_forbidden", {}, "nothing of that name is known here"),
         ("greater_than_equal", {"ge": 0.001}, "it must be at least 0.001"),
         ("less_than", {"lt": 7}, "it must be below 7"),
+        ("greater_than", {"gt": 0.0}, "it must be above 0"),
         ("too_short", {"min_length": 1}, "it must have at least 1 entry"),
         ("too_long", {"max_length": 9}, "it must have at most 9 entries"),
         ("string_too_short", {"min_length": 1}, "it must have at least 1 character"),
