@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
 
 from advisor.domain.jobs import Outcome
-from advisor.features.recent import RecentTimes, RecentValues, median_of, quantile_of
+from advisor.features.recent import RecentTimes, RecentValues, kept, median_of, quantile_of
 from advisor.features.survival import kaplan_meier_quantiles
 from advisor.features.table import Feature
 
@@ -96,8 +95,8 @@ class KeyHistory:
         self.count = 0
         self.last_outcome: Outcome | None = None
         self._logs = RecentValues(_WINDOW)
-        self._outcomes: deque[Outcome] = deque(maxlen=_OUTCOMES)
-        self._recent: deque[Run] = deque(maxlen=_WINDOW)
+        self._outcomes: list[Outcome] = []
+        self._recent: list[Run] = []
         self._submits = RecentTimes(DAY)
         self._ends = RecentTimes(DAY)
         self._gone_submits = RecentTimes(TEN_MINUTES)
@@ -115,7 +114,7 @@ class KeyHistory:
 
     def submitted(self, run: Run) -> None:
         """A job of this key was submitted."""
-        self._recent.append(run)
+        kept(self._recent, run, _WINDOW)
         self._submits.add(run.submit)
         if run.submit < self._last_submit:
             return  # told of late: the latest submission stays the latest
@@ -138,7 +137,7 @@ class KeyHistory:
         self._last_end = at if math.isnan(self._last_end) else max(at, self._last_end)
         if outcome is not None:
             self.last_outcome = outcome
-            self._outcomes.append(outcome)
+            kept(self._outcomes, outcome, _OUTCOMES)
         if not math.isnan(run.log_seconds):
             self.count += 1
             self._logs.add(run.log_seconds)

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import deque
 from collections.abc import Sequence
+from typing import TypeVar
 
-__all__ = ["RecentTimes", "RecentValues", "median_of", "quantile_of"]
+__all__ = ["RecentTimes", "RecentValues", "kept", "median_of", "quantile_of"]
+
+T = TypeVar("T")
+
+
+def kept(values: list[T], value: T, size: int) -> None:
+    """Take ``value`` in at the end of ``values`` and let the oldest go once there are more than ``size``."""
+    values.append(value)
+    if len(values) > size:
+        del values[0]
 
 
 def quantile_of(ordered: Sequence[float], level: float) -> float:
@@ -37,7 +46,8 @@ class RecentValues:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.arrived: deque[float] = deque()
+        # Lists, not deques: an empty deque takes ten times the memory, and there are many keys.
+        self.arrived: list[float] = []
         self.ordered: list[float] = []
 
     def __len__(self) -> int:
@@ -49,7 +59,7 @@ class RecentValues:
         self.arrived.append(value)
         insort(self.ordered, value)
         if len(self.ordered) > self.size:
-            oldest = self.arrived.popleft()
+            oldest = self.arrived.pop(0)
             del self.ordered[bisect_left(self.ordered, oldest)]
 
     def latest(self, count: int) -> list[float]:

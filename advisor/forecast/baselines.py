@@ -8,7 +8,6 @@ people submit the same work again and again. Where that key has no history its p
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +20,7 @@ from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
 from advisor.features.keys import LEVELS, JobKeys, keys_of
-from advisor.features.recent import RecentValues, median_of, quantile_of
+from advisor.features.recent import RecentValues, kept, median_of, quantile_of
 
 __all__ = ["MEDIAN_OF_5", "NO_HISTORY", "PRIOR", "DurationModelLike", "MedianOfFive", "ages_of"]
 
@@ -29,6 +28,8 @@ Floats = NDArray[np.float64]
 
 MEDIAN_OF_5 = "median_of_5"
 NO_HISTORY = "no_history"
+
+_FIVE = 5
 
 # The floor is defined on owner and GPU count; the name of the work is what models may know beyond it.
 _FLOOR_LEVELS = LEVELS[1:]
@@ -124,7 +125,7 @@ class MedianOfFive:
 
     def __init__(self, prior: DurationDistribution = PRIOR) -> None:
         self._prior = prior
-        self._last_five: dict[tuple[object, ...], deque[float]] = {}
+        self._last_five: dict[tuple[object, ...], list[float]] = {}
         self._counts: dict[tuple[object, ...], int] = {}
         self._last_end: dict[tuple[object, ...], datetime] = {}
         self._levels = {level: _Level(RecentValues(self._WINDOW)) for level in _FLOOR_LEVELS}
@@ -155,9 +156,7 @@ class MedianOfFive:
         for key in keys_of(job):
             if key is None:
                 continue
-            if key not in self._last_five:
-                self._last_five[key] = deque(maxlen=5)
-            self._last_five[key].append(seconds)
+            kept(self._last_five.setdefault(key, []), seconds, _FIVE)
             self._counts[key] = self._counts.get(key, 0) + 1
             if job.gone_at is not None:
                 self._last_end[key] = job.gone_at

@@ -173,6 +173,15 @@ class HazardModel:
     def _booster(self) -> lightgbm.Booster:
         return lightgbm.Booster(model_str=self.text)
 
+    @property
+    def columns(self) -> int:
+        """How many columns a row has."""
+        return len(HAZARD_COLUMNS)
+
+    def raw(self, shown: Singles) -> Floats:
+        """What the trees add to the logit of each row shown, (rows,)."""
+        return np.asarray(self._booster.predict(shown, raw_score=True, num_threads=1))
+
     def cdfs(self, base: Floats, latest: Singles) -> Floats:
         """P(duration <= edge) at every edge of the grid, one row per job: (n, edges)."""
         found = [self._cdfs(base[n : n + _BATCH], latest[n : n + _BATCH]) for n in range(0, len(base), _BATCH)]
@@ -181,7 +190,7 @@ class HazardModel:
     def _cdfs(self, base: Floats, latest: Singles) -> Floats:
         shown, start = self.bins.rows(base, latest)
         flat = shown.reshape(-1, shown.shape[2])
-        raw = np.asarray(self._booster.predict(flat, raw_score=True, num_threads=1)).reshape(start.shape)
+        raw = self.raw(flat).reshape(start.shape)
         return self.bins.cdfs(1.0 / (1.0 + np.exp(-(raw + start))), latest)
 
 
