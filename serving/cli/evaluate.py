@@ -30,7 +30,7 @@ from training.backtest import evaluate_durations
 from training.demand_backtest import evaluate_demand
 from training.pipeline import registered_durations
 
-__all__ = ["app"]
+__all__ = ["app", "demand_tables"]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The measured quality on a trace or on the store.")
 
@@ -99,7 +99,7 @@ def demand(
     known = [one for path, its in pairs for one in read_series(path, its)]
     with progress_bar("evaluate") as step:
         report = evaluate_demand(known, _minutes(horizons), progress=step)
-    render(output, report.to_json(), lambda: _demand_tables(report))
+    render(output, report.to_json(), lambda: demand_tables(report))
 
 
 class _History(NamedTuple):
@@ -172,7 +172,8 @@ _DEMAND_WORDS = (
 )
 
 
-def _demand_tables(report: DemandReport) -> list[Table | str]:
+def demand_tables(report: DemandReport) -> list[Table | str]:
+    """Every pool at every horizon, the model beside the simplest baselines."""
     rows = [
         _demand_row(f"{pool}, {minutes}", scores)
         for pool, horizons in report.pools.items()

@@ -15,7 +15,7 @@ from advisor.settings import StorageSettings, load_settings
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
 from serving.cli.output import Output, kept_in, minute, origin, render, table
 
-__all__ = ["app"]
+__all__ = ["app", "history_tables"]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="What is stored, what was dropped and why.")
 
@@ -32,7 +32,7 @@ def status(output: OutputOption = Output.TABLE, config: ConfigOption = None, deb
     storage = load_settings(config).storage
     with HistoryStore.open(storage.history) as store:
         found = store.status()
-    render(output, _document(found), lambda: _tables(found) if found.sources else [_empty(storage)])
+    render(output, _document(found), lambda: history_tables(found) if found.sources else [_empty(storage)])
 
 
 def _document(found: HistoryStatus) -> dict[str, Any]:
@@ -64,20 +64,23 @@ def _empty(storage: StorageSettings) -> str:
     return "\n".join(lines)
 
 
-def _tables(found: HistoryStatus) -> list[Table | str]:
+def history_tables(found: HistoryStatus) -> list[Table | str]:
+    """What is stored, source by source, and what was left out and why."""
     sources = [
         (
             each.source,
             each.jobs,
             minute(each.first_submit),
             minute(each.last_event),
-            ", ".join(f"{count:,} {outcome}" for outcome, count in each.outcomes.items()),
             origin(synthetic=each.synthetic),
         )
         for each in found.sources
     ]
-    columns = ("source", "jobs", "first submit (UTC)", "last event (UTC)", "outcomes", "data")
-    parts: list[Table | str] = [table("history", columns, sources)]
+    columns = ("source", "jobs", "first submit", "last event", "data")
+    parts: list[Table | str] = [table("history (times in UTC)", columns, sources)]
+    for each in found.sources:
+        ends = ", ".join(f"{count:,} {outcome}" for outcome, count in each.outcomes.items())
+        parts.append(f"- {each.source}: {ends}")
     if found.rejections:
         rows = [(each.reason, each.count, each.example) for each in found.rejections]
         parts.append(table("left out", ("reason", "count", "first example"), rows))

@@ -15,13 +15,17 @@ from advisor.domain.reports import (
     DemandReport,
     DurationReport,
     DurationScores,
+    HeadToHead,
     HorizonScores,
+    OutcomeScores,
     RunningScores,
     RunProtocol,
 )
+from advisor.history.status import HistoryStatus, SourceStatus
 from advisor.settings import Settings
 from serving.cli.advise_tables import advice_tables
-from serving.cli.evaluate import _demand_tables
+from serving.cli.evaluate import demand_tables
+from serving.cli.history import history_tables
 from serving.cli.output import counted, kept_in, table
 from serving.cli.training import duration_tables, quality_tables
 from tests.builders import NOON
@@ -57,6 +61,8 @@ def a_report() -> DurationReport:
         by_decade=of_each("10", "100000"),
         by_key=of_each("namespace+gpus", "all"),
         running={name: {"600": RunningScores(n=9_999, coverage={"0.9": 0.9})} for name in PREDICTORS},
+        outcomes={"cancelled": OutcomeScores(n=9_999, rate=0.123, brier=0.123, brier_rate=0.123, brier_owner=0.123)},
+        versus={"challenger": HeadToHead(since=NOON, model=SCORES, rival=SCORES)},
     )
 
 
@@ -81,9 +87,26 @@ def shown(parts: Sequence[Table | str], width: int = 80) -> str:
     return console.file.getvalue()
 
 
+def a_status() -> HistoryStatus:
+    source = SourceStatus(
+        source="philly-users",
+        jobs=15_000,
+        outcomes={"cancelled": 1_953, "completed": 8_538, "failed": 4_509},
+        first_submit=NOON,
+        last_event=NOON,
+        watermark=NOON,
+        last_ingest=NOON,
+        synthetic=True,
+        notes=(),
+        rejections=(),
+    )
+    return HistoryStatus(sources=(source,))
+
+
 REPORTS = {
+    "history": lambda: history_tables(a_status()),
     "durations": lambda: duration_tables(a_report()),
-    "demand": lambda: _demand_tables(a_demand_report()),
+    "demand": lambda: demand_tables(a_demand_report()),
     "advice": lambda: advice_tables(an_advice(), Settings()),
 }
 
