@@ -40,7 +40,7 @@ def main() -> None:
         return
     jobs = int(os.environ.get("GSA_BENCH_JOBS", "20000"))
     named, history = base_history()
-    print(f"history: {named}")
+    print(f"history: {named}, resampled")
     one, two = (_in_its_own_process(count) for count in (jobs, 2 * jobs))
     for took in (one, two):
         print(f"fit on {took['jobs']:>9,} jobs: {took['seconds']:7.1f} s, peak {took['gigabytes']:.2f} GB")

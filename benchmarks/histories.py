@@ -29,7 +29,7 @@ def base_history() -> tuple[str, list[Job]]:
         return "synthetic workload", sorted(jobs, key=lambda job: job.submit)
     form = TraceFormat(os.environ.get("GSA_BENCH_FORMAT", TraceFormat.PHILLY))
     jobs = list(TraceFile(Path(given), form, None).read(None, datetime.now(UTC)).jobs)
-    return f"{Path(given).name}, resampled", sorted(jobs, key=lambda job: job.submit)
+    return f"{Path(given).name}", sorted(jobs, key=lambda job: job.submit)
 
 
 def resampled(jobs: Sequence[Job], count: int, seed: int = 1) -> list[Job]:
