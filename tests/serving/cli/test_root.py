@@ -70,6 +70,18 @@ def test_the_version_is_told() -> None:
     assert (result.exit_code, result.stdout.split()) == (0, ["gpu-slice-advisor", version("gpu-slice-advisor")])
 
 
+def test_a_new_registry_says_what_to_do_and_its_library_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSA_STORAGE__HOME", str(tmp_path / "home"))
+
+    result = gsa("models", "list")
+
+    assert result.stderr == ""
+    assert "gsa train" in result.stdout
+    assert "┃" not in result.stdout
+
+
 def test_a_form_of_output_is_taken_in_capitals_too(tmp_path: Path) -> None:
     home = {"GSA_STORAGE__HOME": str(tmp_path)}
     result = CliRunner().invoke(root.app, ["history", "status", "--output", "JSON"], env=home)
