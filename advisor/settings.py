@@ -36,8 +36,8 @@ __all__ = [
 ]
 
 _PREFIX = "GSA_"
-_OTHER_NAMES = ("GSA_CONFIG", "GSA_BENCH_HOME")
-"""Variables of ours that are no settings: the file of settings, and where benchmarks keep things."""
+_OTHER_NAMES = ("GSA_CONFIG", *(f"GSA_BENCH_{what}" for what in ("HOME", "TRACE", "FORMAT", "JOBS")))
+"""Variables of ours that are no settings: the file of settings, and what benchmarks are run on."""
 _SERVICE = re.compile(r"GSA(_[A-Z0-9_]+)?_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?)")
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]

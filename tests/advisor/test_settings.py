@@ -107,6 +107,7 @@ def test_every_documented_variable_and_what_others_set_is_let_through(monkeypatc
     others = {
         "GSA_CONFIG": "gsa.toml",
         "GSA_BENCH_HOME": "bench",
+        "GSA_BENCH_TRACE": "trace.csv",
         "GSA_PORT": "tcp://10.0.0.7:8080",
         "GSA_PORT_8080_TCP": "tcp://10.0.0.7:8080",
         "GSA_PORT_8080_TCP_ADDR": "10.0.0.7",
