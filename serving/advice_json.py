@@ -71,6 +71,7 @@ def _cycle(advice: Advice) -> dict[str, Any]:
         "mode": advice.mode.value,
         "models": {name: advice.models.get(name) for name in ("durations", "demand")},
         "synthetic": advice.synthetic,
+        "cluster_assumed": advice.cluster_assumed,
     }
 
 
@@ -134,6 +135,7 @@ def _warm(warm: WarmPlan) -> dict[str, Any]:
                 "cost_per_hour": point.cost_per_hour,
                 "saving_per_hour": point.saving_per_hour,
                 "probability_needed": point.probability_needed,
+                "horizon_minutes": point.horizon_minutes,
             }
             for point in warm.curve
         ],

@@ -64,7 +64,8 @@ class WarmPoint(Answer):
     nodes: int = Field(ge=0)
     cost_per_hour: float
     saving_per_hour: float
-    probability_needed: float = Field(ge=0, le=1)
+    probability_needed: float = Field(ge=0, le=1, description="Chance that it is needed within the horizon.")
+    horizon_minutes: float | None = Field(description="Minutes over which it is weighed; null where not known.")
 
 
 class Warm(Answer):
@@ -133,6 +134,7 @@ class CycleFields(Answer):
     mode: str = Field(description="Observe, Recommend or Apply.")
     models: Models
     synthetic: Synthetic
+    cluster_assumed: bool = Field(description="Whether no cluster was described, so that what is set now was assumed.")
 
 
 class RecommendationsAnswer(CycleFields):

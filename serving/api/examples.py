@@ -208,6 +208,7 @@ MODELS: dict[str, Any] = {
 _CYCLE: dict[str, Any] = {
     "time": "2026-03-02T12:00:00Z",
     "mode": "Recommend",
+    "cluster_assumed": False,
     "models": {"durations": "4", "demand": "3"},
     "synthetic": False,
 }
@@ -252,7 +253,15 @@ _POOL: dict[str, Any] = {
         "node_gpus": 8,
         "start_latency_seconds": 300.0,
         "served": "model",
-        "curve": [{"nodes": 1, "cost_per_hour": 20.0, "saving_per_hour": 34.5, "probability_needed": 0.41}],
+        "curve": [
+            {
+                "nodes": 1,
+                "cost_per_hour": 20.0,
+                "saving_per_hour": 34.5,
+                "probability_needed": 0.41,
+                "horizon_minutes": 240.0,
+            }
+        ],
         "reasons": ["one warm node saves more waiting than it costs"],
     },
     "demand": DEMAND["forecasts"][0],

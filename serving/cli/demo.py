@@ -81,7 +81,7 @@ def demo(
         _print(run_tables(train_on(settings, store, _SPLIT)))
         live = live_from(settings, ClusterChoice(node_gpus=node_gpus), store, None)
         live.refresh()
-        _print([*advice_tables(live.advice(), settings), kept_in(settings.storage.home)])
+        _print([*advice_tables(live.advice(), settings, manifests=False), kept_in(settings.storage.home)])
         if serve:
             home.share()
             serve_live(settings, live, sockets)
