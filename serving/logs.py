@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
+from typing import TextIO, cast
 
 import structlog
 from structlog.typing import Processor
@@ -19,6 +21,16 @@ _FOR_A_COLLECTOR: tuple[Processor, ...] = (
     structlog.processors.JSONRenderer(),
 )
 _CHATTY = ("mlflow", "alembic", "kubernetes", "httpx", "urllib3")
+
+
+class _StandardError(io.TextIOBase):
+    """Whatever standard error is at the moment of writing, since it may be replaced after the logs were set up."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
 
 
 def set_up_logs(*, routine: bool = False) -> None:
@@ -38,6 +50,6 @@ def set_up_logs(*, routine: bool = False) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.DEBUG if routine and not sys.stderr.isatty() else logging.INFO
         ),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _StandardError())),
         cache_logger_on_first_use=False,
     )

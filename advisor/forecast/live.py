@@ -110,7 +110,8 @@ def _parts(forest: Floats, placement: Placement, floor: Floats) -> Floats:
 def _mixed(weights: Floats, parts: Floats) -> Floats:
     mixed: Floats = weights @ parts
     mixed[0], mixed[-1] = 0.0, 1.0
-    return np.minimum(mixed, 1.0)
+    # Sums of equal parts may differ in their last bit from edge to edge.
+    return np.minimum(np.maximum.accumulate(mixed), 1.0)
 
 
 class LiveModel:

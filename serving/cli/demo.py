@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from advisor.domain.ingest import JobBatch
 from advisor.errors import Refused
@@ -25,7 +24,7 @@ from serving.cli.advise import NodeGpusOption
 from serving.cli.advise_tables import advice_tables
 from serving.cli.alone import home_alone
 from serving.cli.options import ConfigOption, DebugOption
-from serving.cli.output import kept_in, printer, progress_bar
+from serving.cli.output import kept_in, progress_bar, show
 from serving.cli.serve import HostOption, PortOption, at_address, leave_on_sigterm, live_from, serve_live
 from serving.cli.training import run_tables, train_on
 from serving.logs import set_up_logs
@@ -78,19 +77,13 @@ def demo(
         home = stack.enter_context(home_alone(settings.storage.home, "gsa demo"))
         store = stack.enter_context(open_history(settings))
         _ingest(store, data, trace_format, mapping)
-        _print(run_tables(train_on(settings, store, _SPLIT)))
+        show(run_tables(train_on(settings, store, _SPLIT)))
         live = live_from(settings, ClusterChoice(node_gpus=node_gpus), store, None)
         live.refresh()
-        _print([*advice_tables(live.advice(), settings, manifests=False), kept_in(settings.storage.home)])
+        show([*advice_tables(live.advice(), settings, manifests=False), kept_in(settings.storage.home)])
         if serve:
             home.share()
             serve_live(settings, live, sockets)
-
-
-def _print(parts: Sequence[Table | str]) -> None:
-    console = printer()
-    for part in parts:
-        console.print(part)
 
 
 def _home_for(settings: Settings, data: Path | None, trace_format: TraceFormat) -> Settings:

@@ -29,6 +29,7 @@ __all__ = [
     "printer",
     "progress_bar",
     "render",
+    "show",
     "stages",
     "table",
 ]
@@ -79,9 +80,15 @@ def render(output: Output, document: Mapping[str, Any], tables: Report) -> None:
     elif output is Output.YAML:
         sys.stdout.write(yaml.safe_dump(json.loads(json.dumps(document, default=str)), sort_keys=False))
     else:
-        console = printer()
-        for part in tables():
-            console.print(part)
+        show(tables())
+
+
+def show(parts: Sequence[Table | str]) -> None:
+    """Print what a command has to say to people."""
+    console = printer()
+    for part in parts:
+        # Wrapped between words only: a path broken in two could not be copied.
+        console.print(part, overflow="ignore", crop=False)
 
 
 def printer() -> Console:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 
 import pytest
 import structlog
@@ -77,3 +78,14 @@ def test_what_goes_as_always_is_told_only_to_who_collects_it(
 
     assert ("cycle_finished" in written.getvalue()) is told
     assert "champion_passed_over" in written.getvalue()
+
+
+def test_events_go_to_whatever_standard_error_is_when_they_are_told(capsys, monkeypatch):
+    """A stream that was closed or replaced since the set-up must not take the program down with it."""
+    gone = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", gone)
+    set_up_logs()
+    gone.close()
+    monkeypatch.undo()
+    structlog.get_logger("test").warning("told_later")
+    assert "told_later" in capsys.readouterr().err

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from advisor.telemetry.traces import TraceFile, TraceFormat
-from training.backtest import _floors, evaluate_durations
+from training.answers import _floors
+from training.backtest import evaluate_durations
 
 pytestmark = pytest.mark.traces
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
