@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from advisor.cycle import CycleMemory
+from advisor.domain.explanations import DurationExplanation
 from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.jobs import Job
 from advisor.domain.nodepools import ClusterSnapshot, Workload
@@ -49,15 +50,15 @@ def duration_answers(
         aged = durations.forecast([jobs[place] for place in running], state.now, ages)
         for place, answer in zip(running, aged, strict=True):
             whole[place] = replace(whole[place], outcomes=answer.outcomes)
-    why = durations.explain(jobs, state.now) if explain else [None] * len(jobs)
+    why = durations.explain(jobs, state.now, [ask.elapsed_seconds or 0.0 for ask in asks]) if explain else []
     return tuple(
         DurationAnswer(
             id=ask.id,
             forecast=replace(forecast, model_version=None if forecast.model_version is None else version),
             elapsed_seconds=ask.elapsed_seconds,
-            explanation=explanation,
+            explanation=why[place] if explain else None,
         )
-        for ask, forecast, explanation in zip(asks, whole, why, strict=True)
+        for place, (ask, forecast) in enumerate(zip(asks, whole, strict=True))
     )
 
 
@@ -123,6 +124,10 @@ def searched_text(job: Job) -> str:
     return " ".join(part for part in (job.id, job.user, job.namespace, job.name) if part).lower()
 
 
+def _why(state: LiveState, job: Job, elapsed: float | None) -> DurationExplanation:
+    return state.foresight.durations.explain([job], state.now, [elapsed or 0.0])[0]
+
+
 def job_view(state: LiveState, job: Job, *, explain: bool = False) -> JobView | None:
     """The job with its promise; an open job without one is answered from what was known at its submission.
 
@@ -145,5 +150,5 @@ def job_view(state: LiveState, job: Job, *, explain: bool = False) -> JobView | 
         elapsed_seconds=elapsed,
         remaining=remaining,
         outcomes=outcomes if open_now else None,
-        explanation=state.foresight.durations.explain([job], state.now)[0] if explain and open_now else None,
+        explanation=_why(state, job, elapsed) if explain and open_now else None,
     )

@@ -125,7 +125,7 @@ _REMAINING_STEP = 0.05
 
 def _mixed(law: DurationDistribution, logs: list[float]) -> Floats:
     """P(duration <= exp x) for each of ``logs``, with a little probability kept for the unforeseen."""
-    first, last = float(law.log_edges[0]), float(law.log_edges[-1])
+    first, last = float(law.log_edges[0]), law.unforeseen_until
     spread = np.array([min(max((x - first) / (last - first), 0.0), 1.0) for x in logs])
     mixed: Floats = (1.0 - _UNFORESEEN) * np.interp(logs, law.log_edges, law.cdf) + _UNFORESEEN * spread
     return mixed

@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 _LN2 = float(np.log(2.0))
 _SURVIVORS_KNOWN = 1e-4
 _UNFORESEEN = 0.01
+_NEARLY_ALL = 0.999
 _REMAINING_STEP = 0.05
 
 
@@ -167,8 +168,8 @@ class DurationDistribution:
     def given_age(self, age_seconds: float) -> DurationDistribution:
         """The *remaining* seconds of a job that has already run ``age_seconds``.
 
-        One per cent of the probability is kept for the unforeseen (uniform in ln seconds over the
-        whole range), so an expired prediction never says "zero left"; where even that leaves fewer
+        One per cent of the probability is kept for the unforeseen (uniform in ln seconds up to four times the
+        99.9 % quantile), so an expired prediction never says "zero left"; where even that leaves fewer
         than 1 in 10,000 survivors, the median remaining time equals the age (Lindy's rule).
 
         Raises:
@@ -179,17 +180,31 @@ class DurationDistribution:
         if age_seconds == 0:
             return self
         log_age = float(np.log(age_seconds))
-        first, last = self.log_edges[0], self.log_edges[-1]
-        mixed = (1.0 - _UNFORESEEN) * self.cdf + _UNFORESEEN * (self.log_edges - first) / (last - first)
-        gone = float(np.interp(log_age, self.log_edges, mixed))
+        gone = float(self._with_unforeseen(log_age))
         if 1.0 - gone < _SURVIVORS_KNOWN:
             return DurationDistribution(np.array([log_age - _LN2, log_age + _LN2]), np.array([0.0, 1.0]))
         log_remaining = _remaining_grid(self.log_edges, age_seconds)
-        by_then = np.interp(np.log(age_seconds + np.exp(log_remaining)), self.log_edges, mixed)
+        by_then = self._with_unforeseen(np.log(age_seconds + np.exp(log_remaining)))
         cdf = np.clip((by_then - gone) / (1.0 - gone), 0.0, 1.0)
         # The sliver that ends within the first second is counted from the first edge on.
         cdf[0], cdf[-1] = 0.0, 1.0
         return DurationDistribution(log_remaining, np.maximum.accumulate(cdf))
+
+    def _with_unforeseen(self, log_seconds: Floats | float) -> Floats:
+        """P(duration <= exp x) with a little kept for what no history has shown, evenly over ln seconds.
+
+        It ends not far beyond what the law itself holds for possible: spread to the end of the grid, one per
+        cent would outweigh all the rest in the mean.
+        """
+        spread = np.clip((log_seconds - self.log_edges[0]) / (self.unforeseen_until - self.log_edges[0]), 0.0, 1.0)
+        own = np.interp(log_seconds, self.log_edges, self.cdf)
+        found: Floats = np.asarray((1.0 - _UNFORESEEN) * own + _UNFORESEEN * spread)
+        return found
+
+    @cached_property
+    def unforeseen_until(self) -> float:
+        """Ln seconds up to which something is kept for the unforeseen: see :meth:`given_age`."""
+        return min(float(np.log(self.quantile(_NEARLY_ALL))) + 2.0 * _LN2, float(self.log_edges[-1]))
 
     @classmethod
     def point(cls, seconds: float, spread: float = 0.01) -> DurationDistribution:

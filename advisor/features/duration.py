@@ -67,6 +67,7 @@ DURATION_SCHEMA = FeatureSchema(
 """The columns of every row, in order. Unknown is NaN."""
 
 _UNSEEN = KeyHistory()
+_NOT_OPEN: tuple[None, list[KeyHistory]] = (None, [])
 _GROUP_WINDOW = 20
 
 
@@ -87,28 +88,30 @@ class DurationFeatures:
         self._all_ends = RecentTimes(HOUR)
         self._all_submits = RecentTimes(TEN_MINUTES)
         self._all_values: list[float] | None = None
-        self._open: dict[str, Run] = {}
+        self._open: dict[str, tuple[Run, list[KeyHistory]]] = {}
 
     def submitted(self, job: Job) -> None:
         """``job`` was submitted; where its start is its submission, it also runs from here on."""
         if job.id in self._open:
             return
         run = Run(job.submit.timestamp())
-        self._open[job.id] = run
+        histories = self._histories(job)
+        # Kept with the job: what is said of it may change before it ends, a name that comes late for one.
+        self._open[job.id] = (run, histories)
         self._latest.append(run)
         self._all_submits.add(run.submit)
-        for history in self._histories(job):
+        for history in histories:
             history.submitted(run)
         if job.start == job.submit:
             self.started(job)
 
     def started(self, job: Job) -> None:
         """``job`` began to run, at its ``start``."""
-        run = self._open.get(job.id)
+        run, histories = self._open.get(job.id, _NOT_OPEN)
         if run is None or job.start is None or not math.isnan(run.start):
             return
         run.start = job.start.timestamp()
-        for history in self._histories(job):
+        for history in histories:
             history.started(run)
 
     def ended(self, job: Job, at: datetime) -> None:
@@ -116,7 +119,7 @@ class DurationFeatures:
 
         A duration of zero or less is no duration: it counts as an end and nothing is learnt from it.
         """
-        run = self._open.get(job.id)
+        run, histories = self._open.get(job.id, _NOT_OPEN)
         if run is None:
             return
         self.started(job)
@@ -127,7 +130,7 @@ class DurationFeatures:
         seconds = moment - run.start
         if seconds > 0:
             run.log_seconds = math.log(seconds)
-        for history in self._histories(job):
+        for history in histories:
             history.ended(run, moment, job.outcome)
         if not run.censored:
             self._count_end(job, run.log_seconds, moment)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 __all__ = ["template_of"]
 
-_BETWEEN = re.compile(r"[^a-z0-9]+")
+_BETWEEN = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
 _HASH = re.compile(r"(?=.*\d)[0-9a-f]{6,}")
 # Kubernetes ends generated names with letters that spell no words: five for a pod, up to ten for a replica set.

@@ -49,6 +49,7 @@ class DurationPredictor:
         self._live = None if model is None else LiveModel(model)
         self._floor = MedianOfFive(PRIOR) if self._live is None else self._live.floor
         self._placed: dict[str, Placement] = {}
+        self._rows: dict[str, Floats] = {}
         self._closed: dict[str, float] = {}
 
     @property
@@ -135,10 +136,11 @@ class DurationPredictor:
             job_id = event.job.id
             placement = placed.pop(job_id, None) if event.kind is EventKind.SUBMITTED else None
             if placement is not None:
-                self._placed[job_id] = placement
+                self._placed[job_id], self._rows[job_id] = placement, asked[job_id].row
             live.take(event, placement)
             if event.kind is EventKind.ENDED:
                 self._placed.pop(job_id, None)
+                self._rows.pop(job_id, None)
 
     def _close(self, job_id: str, at: float) -> None:
         self._closed[job_id] = at
@@ -184,22 +186,29 @@ class DurationPredictor:
             outcomes=answer.chances,
         )
 
-    def explain(self, jobs: Sequence[Job], now: datetime) -> list[DurationExplanation]:
-        """Why the answers to ``jobs``, asked now, are what they are.
+    def explain(
+        self, jobs: Sequence[Job], now: datetime, elapsed: Sequence[float] | None = None
+    ) -> list[DurationExplanation]:
+        """Why the answers to ``jobs``, asked now, are what they are; those known to be open as of their submission.
 
         Costs far more than the answers do: the trees are asked what each feature has moved.
+
+        Raises:
+            Refused: ages that do not fit the jobs.
         """
         moment = utc(now, "now")
-        answers = self.forecast(jobs, moment)
+        answers = self.forecast(jobs, moment, elapsed)
         effects: list[tuple[FeatureEffect, ...]] = [()] * len(jobs)
         if self._live is not None and jobs:
-            effects = effects_of(self._live.model, np.array([self._features.row(job, moment) for job in jobs]))
+            rows = [self._rows[job.id] if job.id in self._rows else self._features.row(job, moment) for job in jobs]
+            effects = effects_of(self._live.model, np.array(rows))
         return [
-            self._explanation(job, answer, moved) for job, answer, moved in zip(jobs, answers, effects, strict=True)
+            self._explanation(job, answer, moved, age)
+            for job, answer, moved, age in zip(jobs, answers, effects, ages_of(jobs, elapsed), strict=True)
         ]
 
     def _explanation(
-        self, job: Job, answer: DurationForecast, effects: tuple[FeatureEffect, ...]
+        self, job: Job, answer: DurationForecast, effects: tuple[FeatureEffect, ...], age: float
     ) -> DurationExplanation:
         key, count = self._floor.evidence(job)
         modelled = self._live is not None and answer.served == MODEL
@@ -210,7 +219,7 @@ class DurationPredictor:
             last_end=self._floor.last_end(job),
             weights=self._live.shares_of(job) if self._live is not None and modelled else {MEDIAN_OF_5: 1.0},
             effects=effects if modelled else (),
-            narrower=narrower(job, answer.distribution, key, count, unsaid),
+            narrower=narrower(job, answer.distribution, (key, count), unsaid, runs=age > 0),
         )
 
     def _stand_in(self, job: Job, age: float, reasons: tuple[str, ...]) -> DurationForecast:

@@ -38,6 +38,7 @@ UNKNOWN = "unknown_"
 """How a reason begins that says which feature was unknown."""
 
 _DOCUMENT = "model.json"
+_DIGEST = "model.sha256"
 _HAZARD = "hazard.txt"
 _REFIT = "Fit the model again, or copy the whole folder again."
 
@@ -127,6 +128,7 @@ class DurationModel:
             (folder / _forest_name(number)).write_text(text, encoding="utf-8")
         (folder / _HAZARD).write_text(self.hazard.text, encoding="utf-8")
         (folder / _DOCUMENT).write_text(self._text, encoding="utf-8")
+        (folder / _DIGEST).write_text(_digest(self._text), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> DurationModel:
@@ -136,17 +138,15 @@ class DurationModel:
             Refused: a file is missing, damaged, or of another version of the program.
         """
         try:
-            document = json.loads((folder / _DOCUMENT).read_text(encoding="utf-8"))
-            if document["format"] != _FORMAT:
-                raise Refused(
-                    "model format", document["format"], f"this version of the program reads {_FORMAT}", _REFIT
-                )
+            digest = (folder / _DIGEST).read_text(encoding="utf-8").strip()
+            document = json.loads(_read(folder, _DOCUMENT, digest))
+            _check_format(document["format"])
             names = [_forest_name(number) for number in range(len(document["forests"]))]
             forests = tuple(map(partial(_read, folder), names, document["forests"]))
             return _from_json(document, forests, _read(folder, _HAZARD, document["hazard"]["model"]))
-        except AdvisorError:
+        except Refused:
             raise
-        except (OSError, KeyError, TypeError, ValueError) as error:
+        except (AdvisorError, OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise Refused(
                 "model folder", str(folder), f"it cannot be read as a duration model ({error})", _REFIT
             ) from error
@@ -203,6 +203,11 @@ class DurationModel:
 
 def _forest_name(number: int) -> str:
     return f"forest-{number}.txt"
+
+
+def _check_format(found: object) -> None:
+    if found != _FORMAT:
+        raise Refused("model format", found, f"this version of the program reads {_FORMAT}", _REFIT)
 
 
 def _read(folder: Path, name: str, digest: str) -> str:

@@ -59,8 +59,15 @@ def _strongest(row: Floats, pushed: Floats) -> tuple[FeatureEffect, ...]:
     )
 
 
-def narrower(job: Job, law: DurationDistribution, key: str, count: int, unsaid: Sequence[str]) -> tuple[str, ...]:
-    """What would make the prediction of ``law`` for ``job`` sharper; ``unsaid`` is what its request left out."""
+def narrower(
+    job: Job, law: DurationDistribution, evidence: tuple[str, int], unsaid: Sequence[str], *, runs: bool
+) -> tuple[str, ...]:
+    """What would make the prediction of ``law`` for ``job`` sharper.
+
+    ``evidence`` is the key that carried it and how many of its jobs have ended, ``unsaid`` what the request left
+    out, ``runs`` whether it has begun.
+    """
+    key, count = evidence
     found = []
     if job.user is None:
         found.append("name the user: habits are people's; without one, the namespace or everybody stands in")
@@ -69,6 +76,6 @@ def narrower(job: Job, law: DurationDistribution, key: str, count: int, unsaid: 
     if count < _ENOUGH_ENDS:
         found.append(f"wait for more ends: {count} jobs of {key} have ended, and about {_ENOUGH_ENDS} show a habit")
     found += [f"say {name}: the request left it out and the usual was taken" for name in unsaid]
-    if law.quantile(0.9) > _WIDE * law.quantile(0.1):
+    if not runs and law.quantile(0.9) > _WIDE * law.quantile(0.1):
         found.append("ask again once it runs: work this varied is told apart best by the age it has reached")
     return tuple(found)

@@ -128,8 +128,10 @@ class LeafHistograms:
         incidence, held = self._incidence(counts, self.grid.cells_of(np.log(np.maximum(ages, 1.0))))
         lean = _HALF_A_JOB * weight
         rates = (held * incidence + lean * usual) / (held + lean)
-        # Where a number is none the durations say so, and are answered without these.
-        rates = np.where(np.isfinite(rates), rates, 0.0)
+        # Where a number is none the durations say so, and are answered without these. Causes are kept in single
+        # precision, so that their shares may exceed the whole by a rounding.
+        rates = np.clip(np.where(np.isfinite(rates), rates, 0.0), 0.0, 1.0)
+        rates /= np.maximum(np.add.reduce(rates, axis=1), 1.0)[:, np.newaxis]
         return [
             OutcomeChances(completed=max(1.0 - failed - cancelled, 0.0), failed=failed, cancelled=cancelled)
             for failed, cancelled in rates.tolist()

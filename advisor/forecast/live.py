@@ -32,6 +32,8 @@ LeafIndices = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 
 
+_ALIKE_BEYOND = 60.0
+
 _AT_A_TIME = 250
 """Jobs answered together: the leaves of so many stay within some megabytes."""
 
@@ -172,7 +174,9 @@ class LiveModel:
             yield None if mixed is None else LiveAnswer(self._bend.of(mixed), chance)
 
     def _weight(self, submit: float) -> float:
-        return math.exp((submit - self._fitted) / (self.model.decay_days * SECONDS_PER_DAY))
+        exponent = (submit - self._fitted) / (self.model.decay_days * SECONDS_PER_DAY)
+        # Beyond this many times the memory all are alike, and no number is too large or too small to be kept.
+        return math.exp(min(max(exponent, -_ALIKE_BEYOND), _ALIKE_BEYOND))
 
     def _floor_cdf(self, job: Job) -> Floats:
         edges = self.model.grid.log_edges

@@ -130,8 +130,14 @@ def _of_trace(path: Path, trace_format: TraceFormat | None, mapping: Path | None
 def _page_file(path: Path) -> Path:
     """The file to write a page to, in a folder where that can be done."""
     target = path.expanduser().absolute()
-    if target.is_dir() or not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
-        raise Refused("--html", str(path), "no file can be written there", "Name a file in a folder of yours.")
+    try:
+        odd = target.is_symlink() or (target.exists() and not target.is_file())
+        writable = target.parent.is_dir() and os.access(target.parent, os.W_OK)
+    except OSError as error:
+        limit = f"the system takes no such name: {error.strerror}"
+        raise Refused("--html", str(path), limit, "Name a file in a folder of yours.") from error
+    if odd or not writable:
+        raise Refused("--html", str(path), "no plain file can be written there", "Name a file in a folder of yours.")
     return target
 
 

@@ -151,7 +151,7 @@ def test_a_model_comes_back_from_text_and_json_equal(fitted, saved, monkeypatch)
         monkeypatch.setattr(pickle, name, refuse)
     loaded = DurationModel.load(saved)
     assert loaded == fitted
-    assert {path.suffix for path in saved.iterdir()} == {".txt", ".json"}
+    assert {path.suffix for path in saved.iterdir()} == {".txt", ".json", ".sha256"}
     assert all(path.read_bytes().decode("utf-8") for path in saved.iterdir())
     answers = [tell(DurationPredictor(model)).forecast(QUESTIONS, NOW, AGES) for model in (fitted, loaded)]
     assert answers[0] == answers[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -126,3 +127,11 @@ def test_a_mixture_weighs_its_parts() -> None:
 
     assert both.probability_by(600.0) == pytest.approx(0.75)
     assert both.mean == pytest.approx(0.75 * parts[0].mean + 0.25 * parts[1].mean)
+
+
+def test_the_unforeseen_does_not_rule_the_mean_of_what_remains():
+    """One per cent spread to half a year would be hours, for a job of minutes that has run for a second."""
+    edges = np.linspace(0.0, 16.7, 140)
+    cdf = 1.0 / (1.0 + np.exp(-(edges - math.log(900.0)) / 0.4))
+    law = DurationDistribution(edges, (cdf - cdf[0]) / (cdf[-1] - cdf[0]))
+    assert law.given_age(1.0).mean < 1.3 * law.mean

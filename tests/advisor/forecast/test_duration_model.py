@@ -1,5 +1,6 @@
 """The fitted model as an artefact: text and JSON, the same after a journey, refused when it is not itself."""
 
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -21,13 +22,19 @@ def saved(model, tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+def write(folder: Path, text: str):
+    """Another document, signed as whoever saved it would have."""
+    (folder / "model.json").write_text(text)
+    (folder / "model.sha256").write_text(hashlib.sha256(text.encode()).hexdigest())
+
+
 def edit(folder: Path, **changes):
-    document = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps({**document, **changes}))
+    write(folder, json.dumps({**json.loads((folder / "model.json").read_text()), **changes}))
 
 
 def test_a_saved_model_is_text_and_comes_back_equal(model, saved):
-    assert sorted(path.name for path in saved.iterdir()) == ["forest-0.txt", "forest-1.txt", "hazard.txt", "model.json"]
+    names = ["forest-0.txt", "forest-1.txt", "hazard.txt", "model.json", "model.sha256"]
+    assert sorted(path.name for path in saved.iterdir()) == names
     assert all(path.read_bytes().decode().isprintable() or "\n" in path.read_text() for path in saved.iterdir())
     loaded = DurationModel.load(saved)
     assert (loaded, loaded.version, hash(loaded)) == (model, model.version, hash(model))
@@ -48,14 +55,14 @@ def test_another_model_has_another_version(model):
     assert replace(model) == model
 
 
-@pytest.mark.parametrize("name", ["forest-1.txt", "hazard.txt"])
+@pytest.mark.parametrize("name", ["forest-1.txt", "hazard.txt", "model.json"])
 def test_a_tampered_file_is_refused_by_name(saved, name):
     (saved / name).write_text((saved / name).read_text() + " ")
     with pytest.raises(Refused, match=re.escape(name)):
         DurationModel.load(saved)
 
 
-@pytest.mark.parametrize("missing", ["model.json", "forest-0.txt", "hazard.txt"])
+@pytest.mark.parametrize("missing", ["model.json", "forest-0.txt", "hazard.txt", "model.sha256"])
 def test_an_incomplete_folder_is_refused(saved, missing):
     (saved / missing).unlink()
     with pytest.raises(Refused, match="model folder"):
@@ -64,8 +71,22 @@ def test_an_incomplete_folder_is_refused(saved, missing):
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 2, "forests": 3}', "\x00"])
 def test_a_damaged_document_is_refused(saved, text):
-    (saved / "model.json").write_text(text)
+    write(saved, text)
     with pytest.raises(Refused, match="model folder"):
+        DurationModel.load(saved)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"prior": {"log_edges": [0.0, 1.0, 2.0], "cdf": [0.0, 0.9, 0.5]}},
+        {"grid": {"step": 0.0, "cells": 3, "tail": 1.0}},
+        {"fitted_at": "0001-01-01T00:00:00+14:00"},
+    ],
+)
+def test_a_signed_document_that_makes_no_sense_is_refused_and_no_defect(saved, changes):
+    edit(saved, **changes)
+    with pytest.raises(Refused):
         DurationModel.load(saved)
 
 

@@ -1,5 +1,6 @@
 """The live predictor: what it answers from, what stands in, and that its state is a function of history alone."""
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 
@@ -265,3 +266,44 @@ def test_a_history_of_equal_jobs_is_answered_with_that_duration(seconds):
     assert answer.served == "model"
     # Seconds below one and beyond the grid land in its outermost cells.
     assert answer.distribution.median == pytest.approx(np.clip(seconds, 1.0, 5.9e6), rel=0.13)
+
+
+@pytest.mark.parametrize("years", [-40, 2, 15, 40])
+def test_a_model_may_be_decades_younger_or_older_than_what_it_is_told(model, years):
+    """Relative times are kept from 1970 on, so a champion may be fitted half a century before real history."""
+    predictor = DurationPredictor(model)
+    then = model.fitted_at + timedelta(days=365 * years)
+    for number in range(60):
+        job = a_job(f"late-{number}", submit=then + timedelta(minutes=number), seconds=30.0)
+        predictor.submitted(job)
+        predictor.ended(replace(job, outcome=Outcome.FAILED))
+    (answer,) = predictor.forecast([a_job("asked")], then + timedelta(hours=2))
+    assert math.isfinite(answer.distribution.mean)
+    if years > 0:
+        assert answer.outcomes.failed > 0.5
+
+
+def test_a_job_whose_name_comes_late_ends_in_the_histories_it_began_in(live, end):
+    job = a_job("late-name", user="user-1", submit=end, seconds=600.0)
+    live.submitted(replace(job, end=None, outcome=None))
+    live.started(replace(job, end=None, outcome=None))
+    live.ended(replace(job, user="somebody-else", name="eval-17"))
+    (after,) = live.forecast([a_job("asked", user="user-1")], end + timedelta(hours=1))
+    assert math.isfinite(after.distribution.mean)
+
+
+def test_an_open_job_is_explained_by_what_its_answer_was_made_of(live, end):
+    """Not by a row in which it is its own latest submission."""
+    job = a_job("open", user="user-1", submit=end, gpus=1, seconds=600.0)
+    waiting = replace(job, start=None, end=None, outcome=None)
+    (before,) = live.explain([waiting], end)
+    live.submitted(waiting)
+    (after,) = live.explain([waiting], end)
+    assert [effect.name for effect in after.effects] == [effect.name for effect in before.effects]
+
+
+def test_asking_again_is_no_advice_for_a_job_that_runs(live, end):
+    asked = a_job("asked", user="user-1")
+    waits, runs = live.explain([asked, asked], end, [0.0, 300.0])
+    assert not any("once it runs" in line for line in runs.narrower)
+    assert set(runs.narrower) <= set(waits.narrower)

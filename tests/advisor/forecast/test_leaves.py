@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from advisor.domain.forecasts import DurationDistribution
+from advisor.domain.jobs import Outcome
 from advisor.forecast.grid import LogGrid
 from advisor.forecast.leaves import LeafHistograms
 
@@ -117,3 +118,13 @@ def test_leaves_whose_numbers_are_none_are_not_taken_for_empty_ones():
     assert np.isnan(found).any()
     assert not np.isnan(found[-1])
     assert leaves.chances(counts, np.array([0.0]), 1.0)
+
+
+def test_where_every_job_failed_the_chances_are_still_chances():
+    """Causes are kept in single precision: thirty thousand weights must not add up to more than all."""
+    leaves = histograms()
+    for number in range(3000):
+        leaves.add(HERE, math.log(100.0), 1.1 ** (number % 7), Outcome.FAILED)
+    (chances,) = leaves.chances(leaves.counts(HERE[np.newaxis], NOW), np.zeros(1), 1.0)
+    assert 0.99 < chances.failed <= 1.0
+    assert chances.completed + chances.failed + chances.cancelled == pytest.approx(1.0)
