@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -92,8 +93,12 @@ def fit_forests(
     weights = np.exp((table.submit[usable] - table.submit[usable[-1]]) / (settings.decay_days * SECONDS_PER_DAY))
     rows, _ = table.asked(usable)
     never = np.array(~np.isnan(rows).any(axis=0))
+    # LightGBM works outside the interpreter's lock, so the second core fits the second opinion.
+    with ThreadPoolExecutor(1) as beside:
+        hazard = beside.submit(fit_hazard, table, now, settings.grid, settings.hazard, settings.seed, settings.threads)
+        forests = _two_forests(rows, _target(logs), weights, settings)
     return DurationModel(
-        forests=_two_forests(rows, _target(logs), weights, settings),
+        forests=forests,
         trees=(settings.trees, settings.trees),
         leaves=settings.leaves,
         fitted_at=datetime.fromtimestamp(now, UTC),
@@ -108,7 +113,7 @@ def fit_forests(
         grid=settings.grid,
         calibration=settings.calibration,
         blend=settings.blend,
-        hazard=fit_hazard(table, now, settings.grid, settings.hazard, settings.seed, settings.threads),
+        hazard=hazard.result(),
         questions=questions,
         settings=settings.to_json(),
     )
