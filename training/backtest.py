@@ -45,7 +45,7 @@ class BacktestSettings:
     """``split`` is the share of jobs, in order of submission, before the first scored one."""
 
     split: float = 0.7
-    refit_days: float = 14.0
+    refit_days: float = 28.0
     fit: DurationSettings = field(default_factory=DurationSettings)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class BacktestSettings:
         if not 0.0 < self.split < 1.0:
             raise Refused("split", self.split, "it lies strictly between 0 and 1", "Use 0.7.")
         if not self.refit_days > 0:
-            raise Refused("refit_days", self.refit_days, "it must be above 0 days", "Use 14.")
+            raise Refused("refit_days", self.refit_days, "it must be above 0 days", "Use 28.")
 
 
 def evaluate_durations(
