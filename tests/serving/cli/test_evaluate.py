@@ -185,7 +185,7 @@ def test_a_page_takes_the_place_of_an_older_one(gsa: Gsa, trace, folder: Path) -
 
 @pytest.mark.parametrize("place", ["nowhere/report.html", "home"])
 def test_a_page_that_cannot_be_written_is_refused_before_anything_is_evaluated(gsa: Gsa, folder: Path, place) -> None:
-    with pytest.raises(Refused, match="no file can be written there"):
+    with pytest.raises(Refused, match="no plain file can be written there"):
         gsa(evaluate.app, "durations", "--trace", "no-such-file", "--html", folder / place)
 
 
