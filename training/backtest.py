@@ -180,8 +180,9 @@ def _not_scored(jobs: int) -> list[str]:
 
 def _not_asked(seen: Mapping[str, DurationModel]) -> list[str]:
     return [
-        f"the {name} was fitted at {model.fitted_at:%Y-%m-%d %H:%M}Z on jobs after the split, so it is not scored here;"
-        " its card has the figures of its own held-out part (gsa models show)"
+        f"the {name} was fitted at {model.fitted_at:%Y-%m-%d %H:%M}Z on jobs after the split, so it is not scored"
+        " beside the others but meets the model on the jobs that came since; its card has the figures of its own"
+        " held-out part (gsa models show)"
         for name, model in seen.items()
     ]
 

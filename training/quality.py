@@ -19,7 +19,8 @@ def may_be_served(report: DurationReport, version: str | None, champion: str | N
 
     Both in the mean log error and in the q90 pinball loss. A champion that was fitted on part of the scored
     jobs is met on those it has not seen; where these are too few to tell, it stays. ``measures`` hold both
-    figures of everybody compared, named ``<predictor>.log_mae`` and ``<predictor>.pinball_90``.
+    figures of everybody compared, named ``<predictor>.log_mae`` and ``<predictor>.pinball_90``; the model's on
+    the jobs of such a meeting are named ``model_since_<champion>``, since they compare with no others.
     """
     ours, floor = report.scores[MODEL], report.scores[MEDIAN_OF_5]
     measures = {**_measures(MODEL, ours), **_measures(MEDIAN_OF_5, floor)}
@@ -34,6 +35,8 @@ def may_be_served(report: DurationReport, version: str | None, champion: str | N
         kept = ours.n < _LEAST_SCORED
         if not kept:
             measures |= _measures(champion, theirs)
+            if champion not in report.scores:
+                measures |= _measures(f"{MODEL}_since_{champion}", ours)
             verdicts += _verdicts(ours, theirs, champion, _NO_WORSE)
     beaten = all(better for better, _ in verdicts)
     reasons = [reason for _, reason in verdicts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -103,20 +103,38 @@ def _decided(decision: PromotionDecision) -> str:
     return "not promoted: the champion stays" if decision.kept else "not promoted"
 
 
-_MEASURES: tuple[tuple[str, Callable[[DurationScores], float | None]], ...] = (
+Measure = tuple[str, Callable[[DurationScores], float | None]]
+
+
+def _loss(level: str) -> Measure:
+    return f"P{float(level) * 100:g} loss", lambda scores: scores.pinball_log.get(level)
+
+
+def _coverage(level: str) -> Measure:
+    return f"P{float(level) * 100:g} coverage", lambda scores: scores.coverage.get(level)
+
+
+_EVERY_MEASURE: tuple[Measure, ...] = (
     ("jobs", lambda scores: scores.n),
     ("log MAE", lambda scores: scores.log_mae),
+    ("in 25 %", lambda scores: scores.within_25_percent),
     ("in 2x", lambda scores: scores.within_2x),
+    ("typical 25 %", lambda scores: scores.typical_within_25_percent),
     ("typical 2x", lambda scores: scores.typical_within_2x),
     ("CRPS", lambda scores: scores.crps_log),
-    ("P90 loss", lambda scores: scores.pinball_log.get("0.9")),
-    ("P90 coverage", lambda scores: scores.coverage.get("0.9")),
+    *(_loss(level) for level in ("0.5", "0.9", "0.95")),
+    *(_coverage(level) for level in ("0.5", "0.8", "0.9", "0.95")),
 )
+_SHORT = {"jobs", "log MAE", "in 2x", "typical 2x", "CRPS", "P90 loss", "P90 coverage"}
+_MEASURES = tuple(measure for measure in _EVERY_MEASURE if measure[0] in _SHORT)
 _WORDS = (
     "log MAE: mean |ln(median / real)|, 0.69 is a factor of two. in 2x: share of medians within a factor of two, "
     "typical 2x: the same of typical durations. CRPS: error of the whole distribution. P90 loss: pinball loss of the "
     "90 % quantile. P90 coverage: share of jobs that ended by it, honest is 0.9. Losses and errors: smaller is better."
 )
+
+_ABREAST = 6
+"""Groups beside each other in 80 columns."""
 
 _GROUPS = (
     "warm: a job of the same owner and GPU count had ended before, cold: none had. baseline's key: whose history the "
@@ -125,10 +143,10 @@ _GROUPS = (
 )
 
 
-def quality_tables(report: DurationReport) -> list[Table | str]:
+def quality_tables(report: DurationReport, measures: Sequence[Measure] = _MEASURES) -> list[Table | str]:
     """Every predictor over all scored jobs, one measure a row, and how that was measured."""
     protocol = report.protocol
-    rows = [(name, *(measure(scores) for scores in report.scores.values())) for name, measure in _MEASURES]
+    rows = [(name, *(measure(scores) for scores in report.scores.values())) for name, measure in measures]
     history = f"{counted(protocol.rows, 'job')}, split at {minute(protocol.split_time)} UTC"
     fits = counted(protocol.refits, "fit")
     return [
@@ -141,21 +159,33 @@ def quality_tables(report: DurationReport) -> list[Table | str]:
 def duration_tables(report: DurationReport) -> list[Table | str]:
     """The quality over all jobs, over groups of them, and over those that already ran."""
     errors = {
-        "by history": report.by_history,
         "by baseline's key": report.by_key,
-        "by GPUs": report.by_gpus,
         "by actual duration": {name: _decades(groups) for name, groups in report.by_decade.items()},
     }
     return [
-        *quality_tables(report),
+        *quality_tables(report, _EVERY_MEASURE),
+        *_every_measure("by history", report.by_history),
+        *_every_measure("by GPUs", report.by_gpus),
         *(_by_group(f"log MAE {title}", groups) for title, groups in errors.items()),
         _running(report),
         _GROUPS,
         *_outcomes(report),
         *_versus(report),
-        "every measure of every group: --output json, or as a page: --html FILE",
+        "every group with every measure, and coverage by week: --output json, or as a page: --html FILE",
         *(f"- assumed: {assumption}" for assumption in report.protocol.assumed),
     ]
+
+
+def _every_measure(title: str, groups: dict[str, dict[str, DurationScores]]) -> list[Table]:
+    """One table a predictor, measures down and groups across, as many groups in one as fit."""
+    tables = []
+    for predictor, scores in groups.items():
+        names = list(scores)
+        for first in range(0, len(names), _ABREAST):
+            shown = names[first : first + _ABREAST]
+            rows = [(name, *(measure(scores[group]) for group in shown)) for name, measure in _EVERY_MEASURE]
+            tables.append(table(f"{predictor}, {title}", ("measure", *shown), rows))
+    return tables
 
 
 def _by_group(title: str, groups: dict[str, dict[str, DurationScores]]) -> Table:

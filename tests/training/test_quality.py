@@ -53,6 +53,8 @@ def test_a_champion_fitted_on_scored_jobs_is_met_on_those_it_has_not_seen(rival,
     decision = may_be_served(replace(figures, versus={"champion": met}), "7", "champion")
     assert (decision.promoted, decision.kept) == (promoted, False)
     assert decision.measures["champion.log_mae"] == rival
+    assert decision.measures["model_since_champion.log_mae"] == 0.7
+    assert decision.measures["model.log_mae"] == 0.9
 
 
 def test_a_champion_stays_where_too_few_jobs_have_come_to_tell():

@@ -9,23 +9,10 @@ import pytest
 
 from advisor.domain.jobs import Outcome
 from advisor.features.duration import DURATION_SCHEMA, DurationFeatures
-from advisor.features.replay import EventKind, events_of
+from tests.advisor.features.worlds import LATER, after
 from tests.builders import NOON, a_job
 
 MINUTE = timedelta(minutes=1)
-LATER = NOON + timedelta(hours=1)
-
-
-def after(*jobs, until=LATER):
-    features = DurationFeatures()
-    for event in events_of(jobs, until):
-        if event.kind is EventKind.SUBMITTED:
-            features.submitted(event.job)
-        elif event.kind is EventKind.ENDED:
-            features.ended(event.job, event.moment)
-        else:
-            features.started(event.job)
-    return features
 
 
 def asked(features, job, now=LATER):

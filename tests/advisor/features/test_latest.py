@@ -11,25 +11,12 @@ from advisor.domain.jobs import Outcome
 from advisor.features.duration import DurationFeatures
 from advisor.features.key_history import Run
 from advisor.features.latest import LATEST, LATEST_OF_ALL, LATEST_OF_KEY, ended_and_logs, latest_of
-from advisor.features.replay import EventKind, events_of
+from tests.advisor.features.worlds import LATER, after
 from tests.builders import NOON, a_history, a_job
 from training.duration_table import duration_table
 
-LATER = NOON + timedelta(hours=1)
 NAMED, SAME, OWNER = (slice(part * LATEST_OF_KEY, (part + 1) * LATEST_OF_KEY) for part in range(3))
 ALL = slice(3 * LATEST_OF_KEY, LATEST)
-
-
-def after(*jobs, until=LATER):
-    features = DurationFeatures()
-    for event in events_of(jobs, until):
-        if event.kind is EventKind.SUBMITTED:
-            features.submitted(event.job)
-        elif event.kind is EventKind.ENDED:
-            features.ended(event.job, event.moment)
-        else:
-            features.started(event.job)
-    return features
 
 
 def shown(row):

@@ -125,6 +125,23 @@ def test_measures_are_rows_and_predictors_are_columns() -> None:
         assert any(line.startswith(f"│ {measure} ") for line in lines), measure
 
 
+@pytest.mark.parametrize("title", ["by history", "by GPUs"])
+def test_warm_and_cold_and_every_gpu_count_are_told_in_every_measure(title: str) -> None:
+    """Loss and coverage of each quantile too, of each predictor, on groups that may be many."""
+    gpus = {name: dict.fromkeys(("1", "2", "3", "4", "8", "16", "128"), SCORES) for name in PREDICTORS}
+    parts = duration_tables(replace(a_report(), by_gpus=gpus))
+    losses = [f"P{level} loss" for level in (50, 90, 95)]
+    coverages = [f"P{level} coverage" for level in (50, 80, 90, 95)]
+    for name in PREDICTORS:
+        told = [part for part in parts if isinstance(part, Table) and part.title == f"{name}, {title}"]
+        for part in told:
+            text = shown([part], 80)
+            for measure in ("log MAE", "in 25 %", "in 2x", "typical 2x", *losses, *coverages):
+                assert f"│ {measure} " in text, (name, measure)
+        groups = " ".join(shown([part], 80) for part in told).split()
+        assert set(("warm", "cold") if title == "by history" else gpus[name]) <= set(groups)
+
+
 def test_every_word_of_the_quality_table_is_explained_below_it() -> None:
     said = " ".join(shown(quality_tables(a_report())).split())
     for measure in ("log MAE:", "in 2x:", "typical 2x:", "CRPS:", "P90 loss:", "P90 coverage:"):
