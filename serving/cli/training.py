@@ -133,7 +133,7 @@ _WORDS = (
     "90 % quantile. P90 coverage: share of jobs that ended by it, honest is 0.9. Losses and errors: smaller is better."
 )
 
-_ABREAST = 6
+_ABREAST = 7
 """Groups beside each other in 80 columns."""
 
 _GROUPS = (
