@@ -1,0 +1,1 @@
+"""Job history and GPU metrics from any server that speaks the Prometheus HTTP API."""
