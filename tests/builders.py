@@ -12,6 +12,7 @@ from advisor.domain.jobs import Job, Outcome
 from advisor.domain.nodepools import ClusterSnapshot, Node, NodePool, Workload
 from advisor.domain.plans import Advice, Mode, PoolAdvice, WarmPlan
 from advisor.domain.slices import SliceClass, SlicePlan, SliceRequest
+from advisor.domain.usage import ComputeSource, GpuUsage
 from advisor.features.demand import DemandSeries
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -26,6 +27,12 @@ def a_job(name: str = "job-1", *, submit: datetime = NOON, seconds: float | None
         fields.setdefault("end", start + timedelta(seconds=seconds))
         fields.setdefault("outcome", Outcome.COMPLETED)
     return Job(**fields)
+
+
+def a_usage(**more: Any) -> GpuUsage:
+    """What a busy job of 20 GB did with its GPUs, read from the profiling counters."""
+    fields = {"compute_mean": 0.6, "compute_source": ComputeSource.SM_ACTIVE, "memory_peak_bytes": 20e9, **more}
+    return GpuUsage(**fields)
 
 
 def lognormal_durations(median_seconds: float, sigma: float = 1.0) -> DurationDistribution:

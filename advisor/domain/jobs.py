@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from advisor.domain.units import utc
+from advisor.domain.usage import GpuUsage
 from advisor.errors import Refused
 
 __all__ = ["DEFAULT_POOL", "Job", "Outcome", "pool_of"]
@@ -36,7 +37,9 @@ class Job:
     ``outcome`` is None while the job waits or runs. ``gpus`` counts physical GPUs and may be a
     fraction (a share of one). ``start_assumed`` marks a start taken to be the submission because
     the source has none. ``calendar_known`` is False where the source's times are relative, so that
-    hour and weekday mean nothing.
+    hour and weekday mean nothing. ``scheduled`` is when it was given a node, between submission and
+    start. ``owner`` is the workload it belongs to, such as ``Job/train-7``; ``restarts`` counts how
+    often its containers began anew, and ``usage`` is what it did with its GPUs.
     """
 
     id: str
@@ -58,14 +61,19 @@ class Job:
     time_limit_seconds: float | None = None
     start_assumed: bool = False
     calendar_known: bool = True
+    scheduled: datetime | None = None
+    owner: str | None = None
+    restarts: int | None = None
+    image_pull_seconds: float | None = None
+    usage: GpuUsage | None = None
 
     def __post_init__(self) -> None:
-        """Check the order of times, the outcome and the GPUs once.
+        """Check the order of times, the outcome, the GPUs and the start-up once.
 
         Raises:
             Refused: naming the field, its value, the limit and the remedy.
         """
-        for field in ("submit", "start", "end", "last_seen"):
+        for field in ("submit", "scheduled", "start", "end", "last_seen"):
             moment = getattr(self, field)
             if moment is not None:
                 object.__setattr__(self, field, utc(moment, field))
@@ -79,6 +87,7 @@ class Job:
             )
         self._check_order()
         self._check_outcome()
+        self._check_startup()
 
     def _check_order(self) -> None:
         if self.start is not None and self.start < self.submit:
@@ -98,6 +107,19 @@ class Job:
         elif (self.end is None) != (self.outcome is None):
             raise Refused("outcome", self.outcome, "end and outcome come together", "Give both or neither.")
 
+    def _check_startup(self) -> None:
+        if self.scheduled is not None:
+            until = self.start if self.start is not None else self.end
+            if self.scheduled < self.submit or (until is not None and self.scheduled > until):
+                limit = "a job is given a node after its submission and before its start"
+                raise Refused("scheduled", self.scheduled.isoformat(), limit, "Correct the times.")
+        if self.restarts is not None and self.restarts < 0:
+            raise Refused("restarts", self.restarts, "a count is at least 0", "Leave an unknown count out instead.")
+        pull = self.image_pull_seconds
+        if pull is not None and not (math.isfinite(pull) and pull >= 0.0):
+            limit = "pulling an image takes at least 0 s"
+            raise Refused("image_pull_seconds", pull, limit, "Leave an unknown time out instead.")
+
     @property
     def duration_seconds(self) -> float | None:
         """Run time in seconds, or None while the end is not known or if the job never started."""
@@ -107,10 +129,22 @@ class Job:
 
     @property
     def wait_seconds(self) -> float | None:
-        """Seconds from submission to start; None while it waits, or where the start was only assumed."""
+        """Seconds from submission to being given a node, or to the start where that is not known.
+
+        None while it waits, or where the start was only assumed.
+        """
+        if self.scheduled is not None:
+            return (self.scheduled - self.submit).total_seconds()
         if self.start is None or self.start_assumed:
             return None
         return (self.start - self.submit).total_seconds()
+
+    @property
+    def startup_seconds(self) -> float | None:
+        """Seconds from being given a node to the start; None unless both are known."""
+        if self.scheduled is None or self.start is None or self.start_assumed:
+            return None
+        return (self.start - self.scheduled).total_seconds()
 
     @property
     def gone_at(self) -> datetime | None:
@@ -125,14 +159,27 @@ class Job:
         return ((now if until is None or until > now else until) - self.start).total_seconds()
 
     def as_of(self, now: datetime) -> Job | None:
-        """This job as it was known at ``now``: no later start, end or outcome; None if not yet submitted."""
+        """This job as it was known at ``now``: no later node, start, end or outcome; None if not yet submitted.
+
+        How often it was restarted and what it did with its GPUs is known once it is gone.
+        """
         if self.submit > now:
             return None
         gone = self.gone_at
         if gone is not None and gone <= now:
             return self
         started = self.start if self.start is not None and self.start <= now else None
-        return replace(self, start=started, end=None, outcome=None, last_seen=None)
+        return replace(
+            self,
+            scheduled=self.scheduled if self.scheduled is not None and self.scheduled <= now else None,
+            start=started,
+            end=None,
+            outcome=None,
+            last_seen=None,
+            image_pull_seconds=None if started is None else self.image_pull_seconds,
+            restarts=None,
+            usage=None,
+        )
 
 
 def pool_of(job: Job) -> str:

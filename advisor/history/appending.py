@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from advisor.domain.ingest import JobBatch, Rejection
 from advisor.domain.jobs import Job
 from advisor.errors import Refused
-from advisor.history.rows import COLUMNS, Row, from_microseconds, row_of, to_microseconds
+from advisor.history.rows import COLUMNS, USAGE_COLUMNS, Row, from_microseconds, row_of, to_microseconds
 from advisor.history.schema import INGESTS, JOBS, REJECTIONS
 
 __all__ = ["AppendResult", "Progress", "append_batch"]
@@ -22,6 +22,7 @@ Progress = Callable[[int, int], None]
 
 _CHUNK = 2000
 _ID, _SUBMIT, _START, _END = (COLUMNS.index(name) for name in ("id", "submit_us", "start_us", "end_us"))
+_MEASURED = slice(-len(USAGE_COLUMNS), None)
 _VALUES = [JOBS.c[name] for name in COLUMNS]
 # The statement's own names for values and keys must differ where a column is both.
 _UPDATE = (
@@ -65,10 +66,10 @@ class _Sorted:
                 f"id {row[_ID]!r} was submitted at {from_microseconds(stored[_SUBMIT]).isoformat()}, "
                 f"now at {from_microseconds(row[_SUBMIT]).isoformat()}"
             )
-        elif row == stored or _known(row) < _known(stored):
+        elif _known(row) < _known(stored) or (kept := _with_measurements(row, stored)) == stored:
             self.unchanged += 1
         else:
-            self.changed.append(row)
+            self.changed.append(kept)
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:
@@ -108,6 +109,13 @@ def _known(row: Row) -> int:
     if row[_END] is not None:
         return 2
     return 0 if row[_START] is None else 1
+
+
+def _with_measurements(row: Row, stored: Row) -> Row:
+    """``row``, with what was measured of the ended job where it is told again without: metrics age sooner than jobs."""
+    if row[_END] is None or row[_END] != stored[_END] or any(value is not None for value in row[_MEASURED]):
+        return row
+    return (*row[: _MEASURED.start], *stored[_MEASURED])
 
 
 def _latest(jobs: Iterable[Job]) -> list[Row]:

@@ -10,11 +10,24 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from advisor.domain.jobs import Job, Outcome
+from advisor.domain.usage import ComputeSource, GpuUsage
 
-__all__ = ["COLUMNS", "Row", "from_microseconds", "job_of", "row_of", "to_microseconds"]
+__all__ = ["COLUMNS", "USAGE_COLUMNS", "Row", "from_microseconds", "job_of", "row_of", "to_microseconds"]
 
 Row = tuple[Any, ...]
 """One value per name of :data:`COLUMNS`, None where unknown."""
+
+USAGE_COLUMNS: tuple[str, ...] = (
+    "usage_compute_mean",
+    "usage_compute_p95",
+    "usage_compute_peak",
+    "usage_compute_source",
+    "usage_memory_peak_bytes",
+    "usage_energy_joules",
+    "usage_idle_share",
+    "usage_estimated",
+)
+"""The last of :data:`COLUMNS`: all None where nothing was measured; the last of them is None nowhere else."""
 
 COLUMNS: tuple[str, ...] = (
     "id",
@@ -36,11 +49,19 @@ COLUMNS: tuple[str, ...] = (
     "time_limit_seconds",
     "start_assumed",
     "calendar_known",
+    "scheduled_us",
+    "owner",
+    "restarts",
+    "image_pull_seconds",
+    *USAGE_COLUMNS,
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
+_COMPUTE_SOURCES = {str(source): source for source in ComputeSource}
+_BEFORE_USAGE = len(COLUMNS) - len(USAGE_COLUMNS)
+_NOT_MEASURED: Row = (None,) * len(USAGE_COLUMNS)
 
 
 def to_microseconds(moment: datetime) -> int:
@@ -61,6 +82,10 @@ def _moment(count: int | None) -> datetime | None:
     return None if count is None else _EPOCH + timedelta(microseconds=count)
 
 
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
 def row_of(job: Job) -> Row:
     """``job`` as a row in the order of :data:`COLUMNS`."""
     return (
@@ -77,12 +102,30 @@ def row_of(job: Job) -> Row:
         job.image,
         job.gpu_kind,
         job.pool,
-        None if job.cpus is None else float(job.cpus),
+        _number(job.cpus),
         job.nodes,
         job.priority,
-        None if job.time_limit_seconds is None else float(job.time_limit_seconds),
+        _number(job.time_limit_seconds),
         job.start_assumed,
         job.calendar_known,
+        _count(job.scheduled),
+        job.owner,
+        job.restarts,
+        _number(job.image_pull_seconds),
+        *(_NOT_MEASURED if job.usage is None else _usage_row(job.usage)),
+    )
+
+
+def _usage_row(usage: GpuUsage) -> Row:
+    return (
+        _number(usage.compute_mean),
+        _number(usage.compute_p95),
+        _number(usage.compute_peak),
+        None if usage.compute_source is None else str(usage.compute_source),
+        _number(usage.memory_peak_bytes),
+        _number(usage.energy_joules),
+        _number(usage.idle_share),
+        usage.estimated,
     )
 
 
@@ -92,8 +135,9 @@ def job_of(row: Row) -> Job:
     Raises:
         Refused: the row breaks a rule of :class:`~advisor.domain.jobs.Job`.
     """
-    identity, submit, gpus, start, end, outcome, last_seen, *told, time_limit_seconds, assumed, calendar_known = row
-    user, namespace, name, image, gpu_kind, pool, cpus, nodes, priority = told
+    identity, submit, gpus, start, end, outcome, last_seen, *told = row[:_BEFORE_USAGE]
+    user, namespace, name, image, gpu_kind, pool, cpus, nodes, priority, time_limit_seconds, *more = told
+    start_assumed, calendar_known, scheduled, owner, restarts, image_pull_seconds = more
     return Job(
         id=identity,
         submit=from_microseconds(submit),
@@ -112,6 +156,28 @@ def job_of(row: Row) -> Job:
         nodes=nodes,
         priority=priority,
         time_limit_seconds=time_limit_seconds,
-        start_assumed=assumed,
+        start_assumed=start_assumed,
         calendar_known=calendar_known,
+        scheduled=_moment(scheduled),
+        owner=owner,
+        restarts=restarts,
+        image_pull_seconds=image_pull_seconds,
+        usage=_usage_of(row[_BEFORE_USAGE:]),
+    )
+
+
+def _usage_of(values: Row) -> GpuUsage | None:
+    *numbers, source, memory_peak_bytes, energy_joules, idle_share, estimated = values
+    if estimated is None:
+        return None
+    compute_mean, compute_p95, compute_peak = numbers
+    return GpuUsage(
+        compute_mean=compute_mean,
+        compute_p95=compute_p95,
+        compute_peak=compute_peak,
+        compute_source=None if source is None else _COMPUTE_SOURCES[source],
+        memory_peak_bytes=memory_peak_bytes,
+        energy_joules=energy_joules,
+        idle_share=idle_share,
+        estimated=estimated,
     )

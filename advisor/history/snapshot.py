@@ -25,7 +25,7 @@ from advisor.history.rows import COLUMNS, Row, job_of, row_of
 __all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
 
 # Counts up whenever columns or their meaning change, so that digests of different meanings never meet.
-_FORMAT = "gsa-jobs-1"
+_FORMAT = "gsa-jobs-2"
 _DIGEST_SHOWN = 16
 _ROW_GROUP = 100_000
 _TYPES = {
@@ -34,6 +34,15 @@ _TYPES = {
     "time_limit_seconds": pa.float64(),
     "nodes": pa.int64(),
     "priority": pa.int64(),
+    "restarts": pa.int64(),
+    "image_pull_seconds": pa.float64(),
+    "usage_compute_mean": pa.float64(),
+    "usage_compute_p95": pa.float64(),
+    "usage_compute_peak": pa.float64(),
+    "usage_memory_peak_bytes": pa.float64(),
+    "usage_energy_joules": pa.float64(),
+    "usage_idle_share": pa.float64(),
+    "usage_estimated": pa.bool_(),
     "start_assumed": pa.bool_(),
     "calendar_known": pa.bool_(),
 }

@@ -82,7 +82,9 @@ class JobPage(Page):
     pool: Annotated[str, "The pool whose demand it belongs to."]
     start: Annotated[datetime | None, "When it started, UTC; none while it waits."]
     end: Annotated[datetime | None, "When it ended, UTC; none where that is not known."]
-    wait_seconds: Annotated[float | None, "From submission to start; none where the source has no start."]
+    wait_seconds: Annotated[
+        float | None, "From submission to its node, else to its start; none where neither is known."
+    ]
     p80_seconds: Annotated[float, "Predicted at submission: four in five to end within this time."]
     p95_seconds: Annotated[float, "Predicted at submission: nineteen in twenty to end within this time."]
     mean_seconds: Annotated[float, "Expected duration; a small chance of a very long run pulls it up."]

@@ -15,15 +15,29 @@ from hypothesis import strategies as st
 
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job, Outcome
+from advisor.domain.usage import ComputeSource, GpuUsage
 from advisor.history.snapshot import read_snapshot, write_snapshot
 from advisor.history.store import HistoryStore
 
+MICROSECOND = timedelta(microseconds=1)
 LAST = datetime(2099, 1, 1, tzinfo=UTC)
 TEXT = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 GAPS = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=400))
 NUMBERS = st.none() | st.floats(min_value=0, max_value=1e6, allow_nan=False)
 ANY_TIME = st.datetimes(min_value=datetime(1960, 1, 1), max_value=datetime(2090, 1, 1))  # noqa: DTZ001 - made aware below
 COUNTS = st.none() | st.integers(min_value=-(2**63), max_value=2**63 - 1)
+SHARES = st.none() | st.floats(min_value=0, max_value=1)
+USAGES = st.none() | st.builds(
+    GpuUsage,
+    compute_mean=SHARES,
+    compute_p95=SHARES,
+    compute_peak=SHARES,
+    compute_source=st.sampled_from(ComputeSource),
+    memory_peak_bytes=NUMBERS,
+    energy_joules=NUMBERS,
+    idle_share=SHARES,
+    estimated=st.booleans(),
+)
 
 
 @cache
@@ -42,6 +56,10 @@ def a_store() -> Iterator[HistoryStore]:
             yield store
 
 
+def between(first: datetime, last: datetime) -> st.SearchStrategy[datetime]:
+    return st.integers(0, (last - first) // MICROSECOND).map(lambda count: first + count * MICROSECOND)
+
+
 @st.composite
 def jobs(draw: st.DrawFn, times: st.SearchStrategy[datetime] = ANY_TIME) -> Job:
     """Any job in any state of its life."""
@@ -56,7 +74,9 @@ def jobs(draw: st.DrawFn, times: st.SearchStrategy[datetime] = ANY_TIME) -> Job:
         "given up": {"end": later, "outcome": Outcome.CANCELLED},
         "lost": {"start": start, "last_seen": later, "outcome": Outcome.CENSORED},
     }[state]
-    texts = {name: draw(TEXT) for name in ("user", "namespace", "name", "image", "gpu_kind", "pool")}
+    until = life.get("start", life.get("end", later))
+    gone = (life.get("end") or life.get("last_seen")) is not None
+    texts = {name: draw(TEXT) for name in ("user", "namespace", "name", "image", "gpu_kind", "pool", "owner")}
     return Job(
         id=draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)),
         submit=submit,
@@ -67,6 +87,10 @@ def jobs(draw: st.DrawFn, times: st.SearchStrategy[datetime] = ANY_TIME) -> Job:
         priority=draw(COUNTS),
         start_assumed=draw(st.booleans()),
         calendar_known=draw(st.booleans()),
+        scheduled=draw(st.none() | between(submit, until)),
+        restarts=draw(st.none() | st.integers(min_value=0, max_value=2**63 - 1)) if gone else None,
+        image_pull_seconds=draw(NUMBERS) if "start" in life else None,
+        usage=draw(USAGES) if gone else None,
         **texts,
         **life,
     )
@@ -96,9 +120,11 @@ def deleted_future(job: Job, now: datetime) -> Job | None:
     seen = {name: getattr(job, name) for name in Job.__dataclass_fields__}
     gone = job.end or job.last_seen
     if gone is None or gone > now:
-        seen.update(end=None, outcome=None, last_seen=None)
-        if job.start is not None and job.start > now:
-            seen.update(start=None)
+        seen.update(end=None, outcome=None, last_seen=None, usage=None, restarts=None)
+        if job.scheduled is not None and job.scheduled > now:
+            seen.update(scheduled=None)
+        if job.start is None or job.start > now:
+            seen.update(start=None, image_pull_seconds=None)
     return Job(**seen)
 
 

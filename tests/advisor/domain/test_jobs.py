@@ -6,7 +6,7 @@ import pytest
 
 from advisor.domain.jobs import Job, Outcome, pool_of
 from advisor.errors import Refused
-from tests.builders import NOON, a_job
+from tests.builders import NOON, a_job, a_usage
 
 MINUTE = timedelta(minutes=1)
 
@@ -20,6 +20,41 @@ def test_a_finished_job_knows_its_wait_and_duration() -> None:
 
 def test_an_assumed_start_says_nothing_about_waiting() -> None:
     assert a_job(start_assumed=True).wait_seconds is None
+
+
+def test_waiting_ends_with_a_node_and_starting_up_with_the_start() -> None:
+    job = a_job(scheduled=NOON + MINUTE, start=NOON + 4 * MINUTE)
+
+    assert (job.wait_seconds, job.startup_seconds) == (60, 180)
+    assert a_job(start=NOON + MINUTE).startup_seconds is None
+    assert a_job(scheduled=NOON, start=None).startup_seconds is None
+    assert a_job(scheduled=NOON + MINUTE, start=None).wait_seconds == 60
+
+
+def test_an_assumed_start_says_nothing_about_starting_up() -> None:
+    assert a_job(scheduled=NOON, start_assumed=True).startup_seconds is None
+
+
+def test_what_a_job_used_is_known_once_it_is_gone() -> None:
+    job = a_job(usage=a_usage(), restarts=2, seconds=60.0)
+
+    assert job.as_of(NOON + MINUTE) == job
+    before = job.as_of(NOON)
+    assert before is not None
+    assert (before.usage, before.restarts) == (None, None)
+
+
+def test_starting_up_is_known_bit_by_bit() -> None:
+    job = a_job(scheduled=NOON + MINUTE, start=NOON + 3 * MINUTE, image_pull_seconds=90.0, owner="Job/train")
+
+    waits, starts, runs = (job.as_of(NOON + n * MINUTE) for n in (0, 1, 3))
+
+    assert waits is not None
+    assert (waits.scheduled, waits.owner) == (None, "Job/train")
+    assert starts is not None
+    assert (starts.scheduled, starts.start, starts.image_pull_seconds) == (job.scheduled, None, None)
+    assert runs is not None
+    assert (runs.start, runs.image_pull_seconds) == (job.start, 90.0)
 
 
 def test_as_of_hides_everything_later() -> None:
@@ -66,6 +101,12 @@ def test_a_job_cancelled_before_it_started_has_no_duration() -> None:
         ("start", {"start": None, "end": NOON + MINUTE, "outcome": Outcome.COMPLETED}),
         ("outcome", {"seconds": None, "outcome": Outcome.CENSORED}),
         ("outcome", {"seconds": None, "outcome": Outcome.FAILED}),
+        ("scheduled", {"scheduled": NOON - MINUTE}),
+        ("scheduled", {"scheduled": NOON + MINUTE}),
+        ("scheduled", {"scheduled": NOON + MINUTE, "start": None, "end": NOON, "outcome": Outcome.CANCELLED}),
+        ("restarts", {"restarts": -1}),
+        ("image_pull_seconds", {"image_pull_seconds": -1.0}),
+        ("image_pull_seconds", {"image_pull_seconds": float("nan")}),
     ],
 )
 def test_impossible_jobs_are_refused_by_field(field: str, change: dict[str, object]) -> None:

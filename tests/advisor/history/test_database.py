@@ -19,6 +19,7 @@ from alembic.runtime.migration import MigrationContext
 from advisor.domain.ingest import JobBatch
 from advisor.errors import Defect, Refused, Transient
 from advisor.history.database import Database
+from advisor.history.rows import USAGE_COLUMNS
 from advisor.history.schema import METADATA
 from advisor.history.store import HistoryStore
 from tests.builders import NOON, a_job
@@ -33,6 +34,19 @@ def test_the_migrations_build_the_tables_the_code_uses():
         context = MigrationContext.configure(connection, opts={"version_table": "gsa_history_version"})
         assert compare_metadata(context, METADATA) == []
     database.close()
+
+
+def test_jobs_stored_before_usage_was_known_are_kept(tmp_path):
+    url = f"sqlite:///{tmp_path}/history.db"
+    with HistoryStore.open(url) as store:
+        store.append(JobBatch(source="test", jobs=(a_job("a"),)), LATER)
+    with sqlite3.connect(tmp_path / "history.db") as raw:
+        for column in ("scheduled_us", "owner", "restarts", "image_pull_seconds", *USAGE_COLUMNS):
+            raw.execute(f"ALTER TABLE gsa_jobs DROP COLUMN {column}")
+        raw.execute("UPDATE gsa_history_version SET version_num = '0001'")
+    raw.close()
+    with HistoryStore.open(url) as store:
+        assert store.jobs(LATER) == [a_job("a")]
 
 
 def test_a_store_on_file_keeps_what_it_was_given(tmp_path):

@@ -11,15 +11,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from advisor.domain.jobs import Outcome
+from advisor.domain.usage import GpuUsage
 from advisor.errors import Refused, Transient
 from advisor.history.snapshot import read_snapshot, write_snapshot
-from tests.builders import NOON, a_job
+from tests.builders import NOON, a_job, a_usage
 
 JOBS = [
     a_job("a", gpus=0.5, namespace="x", nodes=2, cpus=8.0, priority=-5, time_limit_seconds=3600.0),
     a_job("b", seconds=None),
     a_job("c", seconds=None, start=None, calendar_known=False),
     a_job("d", seconds=None, outcome=Outcome.CENSORED, last_seen=NOON + timedelta(hours=1), start_assumed=True),
+    a_job("e", scheduled=NOON, owner="Job/e", restarts=1, image_pull_seconds=12.5, usage=a_usage(energy_joules=9e6)),
+    a_job("f", usage=GpuUsage(estimated=True)),
 ]
 
 
@@ -27,7 +30,7 @@ def test_the_same_jobs_in_any_order_are_the_same_snapshot(tmp_path):
     shuffled = random.Random(1).sample(JOBS, len(JOBS))
     first, second = write_snapshot(JOBS, tmp_path), write_snapshot(shuffled, tmp_path)
     assert first == second
-    assert first.rows == 4
+    assert first.rows == len(JOBS)
     assert [path.name for path in tmp_path.iterdir()] == [first.path.name]
     assert first.path.name == f"jobs-{first.digest[:16]}.parquet"
     assert read_snapshot(first.path) == JOBS
@@ -39,7 +42,16 @@ def test_two_sources_with_one_id_do_not_make_the_order_matter(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [{"gpus": 1.0}, {"namespace": None}, {"calendar_known": False}, {"end": NOON + timedelta(seconds=601)}]
+    "change",
+    [
+        {"gpus": 1.0},
+        {"namespace": None},
+        {"calendar_known": False},
+        {"end": NOON + timedelta(seconds=601)},
+        {"scheduled": NOON},
+        {"usage": GpuUsage()},
+        {"usage": GpuUsage(idle_share=0.5)},
+    ],
 )
 def test_any_difference_is_another_snapshot(tmp_path, change):
     other = [replace(JOBS[0], **change), *JOBS[1:]]
@@ -49,7 +61,7 @@ def test_any_difference_is_another_snapshot(tmp_path, change):
 def test_the_digest_never_changes_between_versions(tmp_path):
     # A change of this value means that snapshots and model cards made before no longer match: count _FORMAT up.
     digest = write_snapshot(JOBS, tmp_path).digest
-    assert digest == "f6173165bd2c3141ceade11ce9b67f86b3cb1bf25a29f1c324a4d65a2a181134"
+    assert digest == "3caaab2778fb470231f0190a3485bc432077fda9ce76bda4120db94b6c1e3b58"
 
 
 def test_no_jobs_are_a_snapshot_too(tmp_path):

@@ -11,7 +11,7 @@ from advisor.domain.ingest import JobBatch, Rejection
 from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
 from advisor.history.store import AppendResult, HistoryStore
-from tests.builders import NOON, a_job
+from tests.builders import NOON, a_job, a_usage
 
 MINUTE = timedelta(minutes=1)
 LATER = NOON + timedelta(days=1)
@@ -58,6 +58,23 @@ def test_a_running_job_that_ended_is_updated(store):
 def test_a_known_end_is_never_unlearned(store, stale):
     store.append(a_batch(a_job("a")), LATER)
     assert store.append(a_batch(stale), LATER) == AppendResult(added=0, changed=0, unchanged=1)
+    assert store.jobs(LATER) == [a_job("a")]
+
+
+def test_what_was_measured_of_an_ended_job_is_never_unlearned(store):
+    store.append(a_batch(a_job("a", usage=a_usage())), LATER)
+
+    assert store.append(a_batch(a_job("a")), LATER) == AppendResult(added=0, changed=0, unchanged=1)
+    store.append(a_batch(a_job("a", outcome=Outcome.FAILED)), LATER)
+
+    assert store.jobs(LATER) == [a_job("a", outcome=Outcome.FAILED, usage=a_usage())]
+    store.append(a_batch(a_job("a", usage=a_usage(compute_mean=0.1))), LATER)
+    assert store.jobs(LATER) == [a_job("a", usage=a_usage(compute_mean=0.1))]
+
+
+def test_what_was_measured_while_it_ran_is_not_taken_for_the_whole_run(store):
+    store.append(a_batch(a_job("a", seconds=None, usage=a_usage())), LATER)
+    store.append(a_batch(a_job("a")), LATER)
     assert store.jobs(LATER) == [a_job("a")]
 
 
