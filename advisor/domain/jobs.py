@@ -38,8 +38,10 @@ class Job:
     fraction (a share of one). ``start_assumed`` marks a start taken to be the submission because
     the source has none. ``calendar_known`` is False where the source's times are relative, so that
     hour and weekday mean nothing. ``scheduled`` is when it was given a node, between submission and
-    start. ``owner`` is the workload it belongs to, such as ``Job/train-7``; ``restarts`` counts how
-    often its containers began anew, and ``usage`` is what it did with its GPUs.
+    start. ``created_by`` is the object that made its pods, such as ``Job/train-7``; ``restarts`` counts how
+    often its containers began anew, ``evictions`` how often it was put back in the queue, and
+    ``paused_seconds`` is the time between its runs, in which it held no GPUs. ``usage`` is what it did
+    with its GPUs.
     """
 
     id: str
@@ -62,8 +64,10 @@ class Job:
     start_assumed: bool = False
     calendar_known: bool = True
     scheduled: datetime | None = None
-    owner: str | None = None
+    created_by: str | None = None
     restarts: int | None = None
+    evictions: int | None = None
+    paused_seconds: float = 0.0
     image_pull_seconds: float | None = None
     usage: GpuUsage | None = None
 
@@ -113,31 +117,46 @@ class Job:
             if self.scheduled < self.submit or (until is not None and self.scheduled > until):
                 limit = "a job is given a node after its submission and before its start"
                 raise Refused("scheduled", self.scheduled.isoformat(), limit, "Correct the times.")
-        if self.restarts is not None and self.restarts < 0:
-            raise Refused("restarts", self.restarts, "a count is at least 0", "Leave an unknown count out instead.")
+        for field in ("restarts", "evictions"):
+            count = getattr(self, field)
+            if count is not None and count < 0:
+                raise Refused(field, count, "a count is at least 0", "Leave an unknown count out instead.")
+        self._check_paused()
         pull = self.image_pull_seconds
         if pull is not None and not (math.isfinite(pull) and pull >= 0.0):
             limit = "pulling an image takes at least 0 s"
             raise Refused("image_pull_seconds", pull, limit, "Leave an unknown time out instead.")
 
+    def _check_paused(self) -> None:
+        paused, gone = self.paused_seconds, self.gone_at
+        if not (math.isfinite(paused) and paused >= 0.0):
+            raise Refused("paused_seconds", paused, "a pause lasts at least 0 s", "Leave it at 0 where none is known.")
+        if paused > 0.0 and (self.start is None or (gone is not None and paused > (gone - self.start).total_seconds())):
+            raise Refused("paused_seconds", paused, "a job pauses after its start and before its end", "Correct it.")
+
     @property
     def duration_seconds(self) -> float | None:
-        """Run time in seconds, or None while the end is not known or if the job never started."""
-        if self.end is None or self.start is None:
+        """Run time in seconds without pauses, or None while the end is not known or if the job never started."""
+        return None if self.end is None else self.run_seconds
+
+    @property
+    def run_seconds(self) -> float | None:
+        """Seconds it ran, or was seen to run where it was lost sight of; None while it is there or if it never ran."""
+        gone = self.gone_at
+        if gone is None or self.start is None:
             return None
-        return (self.end - self.start).total_seconds()
+        return (gone - self.start).total_seconds() - self.paused_seconds
 
     @property
     def wait_seconds(self) -> float | None:
-        """Seconds from submission to being given a node, or to the start where that is not known.
+        """Seconds from submission to being given a node, or to the start where that is not known, and between runs.
 
         None while it waits, or where the start was only assumed.
         """
-        if self.scheduled is not None:
-            return (self.scheduled - self.submit).total_seconds()
-        if self.start is None or self.start_assumed:
-            return None
-        return (self.start - self.submit).total_seconds()
+        begun = self.scheduled
+        if begun is None:
+            begun = None if self.start_assumed else self.start
+        return None if begun is None else (begun - self.submit).total_seconds() + self.paused_seconds
 
     @property
     def startup_seconds(self) -> float | None:
@@ -156,12 +175,13 @@ class Job:
         if self.start is None or self.start > now:
             return None
         until = self.gone_at
-        return ((now if until is None or until > now else until) - self.start).total_seconds()
+        ran = ((now if until is None or until > now else until) - self.start).total_seconds()
+        return max(ran - self.paused_seconds, 0.0)
 
     def as_of(self, now: datetime) -> Job | None:
         """This job as it was known at ``now``: no later node, start, end or outcome; None if not yet submitted.
 
-        How often it was restarted and what it did with its GPUs is known once it is gone.
+        How often it was restarted, how long it paused and what it did with its GPUs is known once it is gone.
         """
         if self.submit > now:
             return None
@@ -178,6 +198,8 @@ class Job:
             last_seen=None,
             image_pull_seconds=None if started is None else self.image_pull_seconds,
             restarts=None,
+            evictions=None,
+            paused_seconds=0.0,
             usage=None,
         )
 

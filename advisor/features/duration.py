@@ -127,7 +127,7 @@ class DurationFeatures:
         moment = at.timestamp()
         run.gone = True
         run.censored = job.outcome is Outcome.CENSORED
-        seconds = moment - run.start
+        seconds = moment - run.start - job.paused_seconds
         if seconds > 0:
             run.log_seconds = math.log(seconds)
         for history in histories:

@@ -94,8 +94,8 @@ def refusal(placement: Placement, cdf: Floats | None) -> tuple[str, ...] | None:
 
 def run_seconds(job: Job) -> float:
     """Seconds the job ran, or was seen to run where it was lost sight of; NaN if it never started."""
-    gone = job.gone_at
-    return math.nan if gone is None or job.start is None else (gone - job.start).total_seconds()
+    seconds = job.run_seconds
+    return math.nan if seconds is None else seconds
 
 
 class LiveAnswer(NamedTuple):

@@ -50,8 +50,10 @@ COLUMNS: tuple[str, ...] = (
     "start_assumed",
     "calendar_known",
     "scheduled_us",
-    "owner",
+    "created_by",
     "restarts",
+    "evictions",
+    "paused_seconds",
     "image_pull_seconds",
     *USAGE_COLUMNS,
 )
@@ -109,8 +111,10 @@ def row_of(job: Job) -> Row:
         job.start_assumed,
         job.calendar_known,
         _count(job.scheduled),
-        job.owner,
+        job.created_by,
         job.restarts,
+        job.evictions,
+        float(job.paused_seconds),
         _number(job.image_pull_seconds),
         *(_NOT_MEASURED if job.usage is None else _usage_row(job.usage)),
     )
@@ -137,7 +141,8 @@ def job_of(row: Row) -> Job:
     """
     identity, submit, gpus, start, end, outcome, last_seen, *told = row[:_BEFORE_USAGE]
     user, namespace, name, image, gpu_kind, pool, cpus, nodes, priority, time_limit_seconds, *more = told
-    start_assumed, calendar_known, scheduled, owner, restarts, image_pull_seconds = more
+    start_assumed, calendar_known, scheduled, *runs = more
+    created_by, restarts, evictions, paused_seconds, image_pull_seconds = runs
     return Job(
         id=identity,
         submit=from_microseconds(submit),
@@ -159,8 +164,10 @@ def job_of(row: Row) -> Job:
         start_assumed=start_assumed,
         calendar_known=calendar_known,
         scheduled=_moment(scheduled),
-        owner=owner,
+        created_by=created_by,
         restarts=restarts,
+        evictions=evictions,
+        paused_seconds=paused_seconds,
         image_pull_seconds=image_pull_seconds,
         usage=_usage_of(row[_BEFORE_USAGE:]),
     )

@@ -35,6 +35,8 @@ _TYPES = {
     "nodes": pa.int64(),
     "priority": pa.int64(),
     "restarts": pa.int64(),
+    "evictions": pa.int64(),
+    "paused_seconds": pa.float64(),
     "image_pull_seconds": pa.float64(),
     "usage_compute_mean": pa.float64(),
     "usage_compute_p95": pa.float64(),

@@ -27,6 +27,7 @@ NUMBERS = st.none() | st.floats(min_value=0, max_value=1e6, allow_nan=False)
 ANY_TIME = st.datetimes(min_value=datetime(1960, 1, 1), max_value=datetime(2090, 1, 1))  # noqa: DTZ001 - made aware below
 COUNTS = st.none() | st.integers(min_value=-(2**63), max_value=2**63 - 1)
 SHARES = st.none() | st.floats(min_value=0, max_value=1)
+TIMES_OVER = st.none() | st.integers(min_value=0, max_value=2**63 - 1)
 USAGES = st.none() | st.builds(
     GpuUsage,
     compute_mean=SHARES,
@@ -76,7 +77,7 @@ def jobs(draw: st.DrawFn, times: st.SearchStrategy[datetime] = ANY_TIME) -> Job:
     }[state]
     until = life.get("start", life.get("end", later))
     gone = (life.get("end") or life.get("last_seen")) is not None
-    texts = {name: draw(TEXT) for name in ("user", "namespace", "name", "image", "gpu_kind", "pool", "owner")}
+    texts = {name: draw(TEXT) for name in ("user", "namespace", "name", "image", "gpu_kind", "pool", "created_by")}
     return Job(
         id=draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)),
         submit=submit,
@@ -88,7 +89,9 @@ def jobs(draw: st.DrawFn, times: st.SearchStrategy[datetime] = ANY_TIME) -> Job:
         start_assumed=draw(st.booleans()),
         calendar_known=draw(st.booleans()),
         scheduled=draw(st.none() | between(submit, until)),
-        restarts=draw(st.none() | st.integers(min_value=0, max_value=2**63 - 1)) if gone else None,
+        restarts=draw(TIMES_OVER) if gone else None,
+        evictions=draw(TIMES_OVER) if gone else None,
+        paused_seconds=draw(st.floats(0.0, (until - start).total_seconds())) if state in ("ended", "lost") else 0.0,
         image_pull_seconds=draw(NUMBERS) if "start" in life else None,
         usage=draw(USAGES) if gone else None,
         **texts,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -45,12 +46,12 @@ def test_what_a_job_used_is_known_once_it_is_gone() -> None:
 
 
 def test_starting_up_is_known_bit_by_bit() -> None:
-    job = a_job(scheduled=NOON + MINUTE, start=NOON + 3 * MINUTE, image_pull_seconds=90.0, owner="Job/train")
+    job = a_job(scheduled=NOON + MINUTE, start=NOON + 3 * MINUTE, image_pull_seconds=90.0, created_by="Job/train")
 
     waits, starts, runs = (job.as_of(NOON + n * MINUTE) for n in (0, 1, 3))
 
     assert waits is not None
-    assert (waits.scheduled, waits.owner) == (None, "Job/train")
+    assert (waits.scheduled, waits.created_by) == (None, "Job/train")
     assert starts is not None
     assert (starts.scheduled, starts.start, starts.image_pull_seconds) == (job.scheduled, None, None)
     assert runs is not None
@@ -124,3 +125,19 @@ def test_a_job_belongs_to_its_pool_then_its_gpu_kind_then_the_default() -> None:
     assert pool_of(job(pool="batch", gpu_kind="a100")) == "batch"
     assert pool_of(job(gpu_kind="a100")) == "a100"
     assert pool_of(job()) == "default"
+
+
+def test_pauses_are_waited_and_not_run():
+    """A14: admitted after 10 min, evicted after an hour, back an hour later, done after half an hour more."""
+    admitted, done = NOON + 10 * MINUTE, NOON + 160 * MINUTE
+    job = a_job(scheduled=admitted, start=admitted, seconds=None, end=done, outcome=Outcome.COMPLETED, evictions=1)
+    paused = replace(job, paused_seconds=3600.0)
+    assert (paused.duration_seconds, paused.wait_seconds) == (5400.0, 4200.0)
+    assert paused.elapsed_seconds(done) == 5400.0
+    assert paused.as_of(NOON + 20 * MINUTE).paused_seconds == 0.0
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), 1e9])
+def test_a_pause_lies_within_the_run(seconds):
+    with pytest.raises(Refused, match="paused_seconds"):
+        a_job(paused_seconds=seconds)

@@ -41,7 +41,15 @@ def test_jobs_stored_before_usage_was_known_are_kept(tmp_path):
     with HistoryStore.open(url) as store:
         store.append(JobBatch(source="test", jobs=(a_job("a"),)), LATER)
     with sqlite3.connect(tmp_path / "history.db") as raw:
-        for column in ("scheduled_us", "owner", "restarts", "image_pull_seconds", *USAGE_COLUMNS):
+        for column in (
+            "scheduled_us",
+            "created_by",
+            "restarts",
+            "evictions",
+            "paused_seconds",
+            "image_pull_seconds",
+            *USAGE_COLUMNS,
+        ):
             raw.execute(f"ALTER TABLE gsa_jobs DROP COLUMN {column}")
         raw.execute("UPDATE gsa_history_version SET version_num = '0001'")
     raw.close()

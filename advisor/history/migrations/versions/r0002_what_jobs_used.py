@@ -25,8 +25,9 @@ _NUMBERS = (
 )
 _ADDED: dict[str, sa.types.TypeEngine[Any]] = {
     "scheduled_us": sa.BigInteger(),
-    "owner": sa.Text(),
+    "created_by": sa.Text(),
     "restarts": sa.BigInteger(),
+    "evictions": sa.BigInteger(),
     "usage_compute_source": sa.Text(),
     "usage_estimated": sa.Boolean(),
     **{name: sa.Double() for name in _NUMBERS},
@@ -37,10 +38,11 @@ def upgrade() -> None:
     """Add the columns; jobs stored before do not know them."""
     for name, kind in _ADDED.items():
         op.add_column("gsa_jobs", sa.Column(name, kind))
+    op.add_column("gsa_jobs", sa.Column("paused_seconds", sa.Double(), nullable=False, server_default="0"))
 
 
 def downgrade() -> None:
     """Drop what this revision added."""
     with op.batch_alter_table("gsa_jobs") as table:
-        for name in _ADDED:
+        for name in (*_ADDED, "paused_seconds"):
             table.drop_column(name)
