@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from advisor.cluster.fields import BUDGETS, CONSOLIDATE_AFTER, CONSOLIDATION_POLICY, GPU_LIMIT, REPLICAS, WEIGHT
 from advisor.cluster.quantities import parse_gpus
+from advisor.domain.asks import ContainerAsk, effective_ask
 from advisor.domain.nodepools import (
     GPU_RESOURCE,
     Budget,
@@ -264,15 +265,13 @@ def read_slice_setting(document: Json) -> tuple[str, float]:
 
 
 def _asked_gpus(spec: Json) -> int:
-    """GPU shares a pod asks for: its containers together, or a larger init container."""
-    containers = sum(_container_gpus(container) for container in spec.get("containers") or ())
-    largest_init = 0
-    for container in spec.get("initContainers") or ():
-        if container.get("restartPolicy") == "Always":
-            containers += _container_gpus(container)
-        else:
-            largest_init = max(largest_init, _container_gpus(container))
-    return max(containers, largest_init)
+    """GPU shares a pod asks for."""
+    init = (
+        ContainerAsk(_container_gpus(each), init=True, sidecar=each.get("restartPolicy") == "Always")
+        for each in spec.get("initContainers") or ()
+    )
+    plain = (ContainerAsk(_container_gpus(each)) for each in spec.get("containers") or ())
+    return int(effective_ask((*init, *plain)))
 
 
 def _container_gpus(container: Json) -> int:

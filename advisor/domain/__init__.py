@@ -8,6 +8,7 @@ documented meaning, never -1, NaN or "?". Every time is UTC-aware.
 ``units``               UTC, durations as people write them
 ``jobs``                :class:`~advisor.domain.jobs.Job` and its outcome
 ``gpus``                GPU shares
+``asks``                what a pod asks for, in physical GPUs
 ``slices``              slice lengths, slices, slice plans, allocations
 ``nodepools``           NodePools, nodes and the cluster snapshot
 ``forecasts``           duration and demand distributions

@@ -1,0 +1,255 @@
+"""Jobs from pods: what ran together is a gang, what came after another had ended is a further run of the same job.
+
+Pods of an object with more completions than parallelism are tasks of their own, and so is every pod whose creators
+are no batch work (a Deployment, a StatefulSet) or that has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby, pairwise
+from typing import Any
+
+from advisor.domain.jobs import Job, Outcome
+from advisor.errors import Refused
+from advisor.telemetry.pods import CreatorRecord, PodRecord
+from advisor.telemetry.tally import RejectionTally
+
+__all__ = ["jobs_of"]
+
+_RESERVATIONS = ("kai-resource-reservation", "kai-scale-adjust")
+_NEVER_ADMITTED = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "OutOfgpu")
+_FAILED_ABOVE = (Outcome.FAILED, Outcome.CANCELLED, Outcome.CENSORED)
+
+
+def jobs_of(pods: Iterable[PodRecord], creators: Iterable[CreatorRecord], tally: RejectionTally) -> tuple[Job, ...]:
+    """One job per piece of work, in order of submission; what is left out is counted in ``tally``.
+
+    ``creators`` are objects to be known even where no pod of theirs is: their own status then says what is known.
+    """
+    counted = [pod for pod in pods if _counts(pod, tally)]
+    counted.sort(key=_work_key)
+    jobs: list[Job] = []
+    with_pods: set[tuple[Any, ...]] = set()
+    for _, group in groupby(counted, key=_work_key):
+        members = sorted(group, key=lambda pod: (pod.created, pod.uid))
+        creator = members[0].creator
+        if creator is not None:
+            with_pods.add(creator.key)
+        _append(jobs, _Piece(creator if _is_gang(members[0]) else None, members), tally)
+    for alone in creators:
+        if alone.key not in with_pods and alone.gpus_per_pod:
+            _append(jobs, _Piece(alone, []), tally)
+    return tuple(sorted(jobs, key=lambda job: (job.submit, job.id)))
+
+
+def _counts(pod: PodRecord, tally: RejectionTally) -> bool:
+    """Whether a pod is somebody's work: not a placeholder, not a scheduler's own reservation, not turned away."""
+    shown = f"{pod.namespace}/{pod.name}"
+    if pod.placeholder:
+        tally.add("placeholder", shown)
+    elif pod.namespace in _RESERVATIONS:
+        tally.add("reservation_of_a_scheduler", shown)
+    elif pod.reason in _NEVER_ADMITTED:
+        # The node turned it away at once; its owner's next pod is the real one.
+        tally.add("turned_away_by_the_node", f"{shown}: {pod.reason}")
+    elif pod.gpus <= 0:
+        tally.add("asks_for_no_gpus", shown)
+    else:
+        return True
+    return False
+
+
+def _is_gang(pod: PodRecord) -> bool:
+    creator = pod.creator
+    if creator is None:
+        return False
+    return not (creator.completions is not None and creator.completions > (creator.parallelism or 1))
+
+
+def _work_key(pod: PodRecord) -> tuple[Any, ...]:
+    """Equal for the pods of one piece of work."""
+    if pod.creator is not None and _is_gang(pod):
+        return (0, *pod.creator.key[:3], pod.creator.created.isoformat())
+    return (1, pod.uid)
+
+
+def _append(jobs: list[Job], piece: _Piece, tally: RejectionTally) -> None:
+    try:
+        jobs.append(piece.job())
+    except Refused as error:
+        tally.add(f"inconsistent_{error.field}", f"{piece.shown}: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A stretch of time in which at least one pod ran; ``end`` None while one still does."""
+
+    start: datetime
+    end: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One piece of work: the object behind it, if any, and its pods by creation."""
+
+    creator: CreatorRecord | None
+    pods: Sequence[PodRecord]
+
+    @property
+    def shown(self) -> str:
+        if self.creator is not None:
+            return f"{self.creator.namespace} {self.creator.shown}"
+        return f"{self.pods[0].namespace}/{self.pods[0].name}"
+
+    def job(self) -> Job:
+        """The job.
+
+        Raises:
+            Refused: its moments contradict each other.
+        """
+        creator, pods = self.creator, self.pods
+        submit = min([pod.created for pod in pods] + ([creator.created] if creator is not None else []))
+        runs = self._runs(submit)
+        start = runs[0].start if runs else None
+        ending = self._ending(runs)
+        namespace, name = (
+            (creator.namespace, creator.name) if creator is not None else (pods[0].namespace, pods[0].name)
+        )
+        return Job(
+            id=self._identity(),
+            submit=submit,
+            scheduled=self._scheduled(submit, start),
+            start=start,
+            namespace=namespace,
+            name=name,
+            gpus=self._gpus(),
+            nodes=len({pod.node for pod in pods if pod.node is not None}) or None,
+            created_by=None if creator is None else creator.shown,
+            restarts=sum(pod.restarts for pod in pods) + max(len(runs) - 1 - self._evictions(), 0) if pods else None,
+            evictions=self._evictions(),
+            paused_seconds=_paused(runs),
+            image_pull_seconds=max(pulls) if (pulls := self._known("image_pull_seconds")) else None,
+            cpus=sum(cpus) if (cpus := [pod.cpus for pod in pods if pod.cpus is not None]) else None,
+            **self._first_known(),
+            **ending,
+        )
+
+    def _identity(self) -> str:
+        if self.creator is None:
+            return self.pods[0].uid
+        # A name may be used again after the object is gone; its creation tells them apart.
+        return self.creator.uid or "/".join(
+            (
+                self.creator.namespace,
+                self.creator.kind,
+                self.creator.name,
+                self.creator.created.strftime("%Y%m%dT%H%M%SZ"),
+            )
+        )
+
+    def _known(self, field: str) -> list[Any]:
+        return [value for pod in self.pods if (value := getattr(pod, field)) is not None]
+
+    def _first_known(self) -> dict[str, Any]:
+        """What is the same for all pods, from the first that knows it."""
+        found: dict[str, Any] = {}
+        for field in ("gpu_kind", "pool", "priority", "time_limit_seconds", "user", "image"):
+            values = self._known(field)
+            of_creator = getattr(self.creator, field, None)
+            found[field] = values[0] if values else of_creator
+        return found
+
+    def _runs(self, submit: datetime) -> list[_Run]:
+        """When any pod ran, overlapping stretches joined, in order."""
+        spans = sorted(
+            ((max(pod.started, submit), pod.gone) for pod in self.pods if pod.started is not None),
+            key=lambda span: span[0],
+        )
+        if not self.pods and self.creator is not None and self.creator.started is not None:
+            spans = [(self.creator.started, self.creator.ended or self._creator_gone())]
+        runs: list[_Run] = []
+        for start, end in spans:
+            # Clocks of nodes differ by seconds: an end before its start is an end at it.
+            until = None if end is None else max(end, start)
+            last = runs[-1] if runs else None
+            if last is None or (last.end is not None and last.end < start):
+                runs.append(_Run(start, until))
+            else:
+                joined = None if last.end is None or until is None else max(last.end, until)
+                runs[-1] = _Run(last.start, joined)
+        return runs
+
+    def _creator_gone(self) -> datetime | None:
+        creator = self.creator
+        return creator.last_seen if creator is not None and (creator.suspended or creator.partial) else None
+
+    def _scheduled(self, submit: datetime, start: datetime | None) -> datetime | None:
+        moments = [pod.scheduled for pod in self.pods if pod.scheduled is not None]
+        if not moments:
+            return None
+        first = max(min(moments), submit)
+        return first if start is None else min(first, start)
+
+    def _gpus(self) -> float:
+        """The most GPUs its pods held or wanted at one time; the template's where no pod is known."""
+        if not self.pods and self.creator is not None:
+            return (self.creator.gpus_per_pod or 0.0) * (self.creator.parallelism or 1)
+        changes = [(pod.created, 1, pod.gpus) for pod in self.pods]
+        changes += [(max(gone, pod.created), 0, -pod.gpus) for pod in self.pods if (gone := pod.gone) is not None]
+        held, most = 0.0, max(pod.gpus for pod in self.pods)
+        for _, _, change in sorted(changes):
+            held += change
+            most = max(most, held)
+        return round(most, 9)
+
+    def _evictions(self) -> int:
+        told = self.creator.evictions if self.creator is not None else 0
+        return max(told, sum(pod.reason in ("Evicted", "Preempted", "Preempting") for pod in self.pods))
+
+    def _ending(self, runs: Sequence[_Run]) -> dict[str, Any]:
+        """End and outcome, or when it was last seen."""
+        creator = self.creator
+        still_there = any(pod.gone is None for pod in self.pods) or (
+            not self.pods and (not runs or runs[-1].end is None)
+        )
+        if creator is not None and creator.outcome is not None and creator.ended is not None:
+            if creator.partial:
+                # Earlier runs are missing: it ran at least as long as the last one.
+                return {"outcome": Outcome.CENSORED, "last_seen": creator.ended}
+            return self._closed(runs, creator.ended, creator.outcome)
+        if still_there:
+            return {}
+        gone = [pod.gone for pod in self.pods if pod.gone is not None]
+        last = max(gone) if gone else runs[-1].end
+        if last is None:
+            return {}
+        outcome = self._outcome_of_pods()
+        if outcome is Outcome.CENSORED or (creator is not None and creator.suspended):
+            return {"outcome": Outcome.CENSORED, "last_seen": last}
+        return self._closed(runs, last, outcome)
+
+    def _closed(self, runs: Sequence[_Run], ended: datetime, outcome: Outcome) -> dict[str, Any]:
+        """An end that is known: of the last run where there was one, of the object where it never ran."""
+        if not runs:
+            return {"end": max(ended, self.pods[0].created if self.pods else ended), "outcome": Outcome.CANCELLED}
+        # The object is said to have ended some seconds after the last container has.
+        end = runs[-1].end
+        return {"end": max(ended, runs[-1].start) if end is None else end, "outcome": outcome}
+
+    def _outcome_of_pods(self) -> Outcome:
+        """The outcome of the pods that were there last."""
+        last = max((pod for pod in self.pods), key=lambda pod: (pod.gone or pod.created, pod.created))
+        begun = last.started or last.created
+        together = {pod.outcome for pod in self.pods if pod.outcome is not None and (pod.gone or pod.created) >= begun}
+        for outcome in _FAILED_ABOVE:
+            if outcome in together:
+                return outcome
+        return Outcome.COMPLETED
+
+
+def _paused(runs: Sequence[_Run]) -> float:
+    gaps = ((before.end, after.start) for before, after in pairwise(runs))
+    return sum((start - end).total_seconds() for end, start in gaps if end is not None)
