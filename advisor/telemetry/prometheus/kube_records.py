@@ -1,0 +1,205 @@
+"""Pods and Jobs as kube-state-metrics told of them, with the ends that nobody told of inferred or left open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.domain.asks import ContainerAsk, GpuNode, effective_ask, physical_gpus
+from advisor.domain.jobs import Outcome
+from advisor.telemetry.pods import CreatorRecord, PodRecord
+from advisor.telemetry.prometheus.kube_creators import Creators, moment_of
+from advisor.telemetry.prometheus.kube_facts import Facts, KubeFacts
+from advisor.telemetry.prometheus.kube_queries import NODE_LABELS
+from advisor.telemetry.tally import RejectionTally
+
+__all__ = ["KubeRecords", "Watch"]
+
+Floats = NDArray[np.float64]
+
+_PREEMPTED = frozenset({"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"})
+"""Words of the system's own for taking a pod away; its work would have gone on."""
+_TERMINAL = {"Succeeded": Outcome.COMPLETED, "Failed": Outcome.FAILED}
+_COMPLETED = "Completed"
+_ASKS = "kube_pod_container_resource_requests"
+_INIT_ASKS = "kube_pod_init_container_resource_requests"
+_GPU = "nvidia_com_gpu"
+_OWNED = "label_slice_advisor_io_owned"
+_PRODUCT = re.compile(r"(-MIG-.*|-SHARED)$")
+_MISSED_SCRAPES = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """When kube-state-metrics was looked at: ``scrapes`` in Unix seconds, ascending, and the usual seconds between."""
+
+    scrapes: Floats
+    interval: float
+
+    @classmethod
+    def of(cls, stamps: Floats) -> Watch:
+        """From the moments of samples, however often each comes."""
+        scrapes = np.unique(stamps)
+        gaps = np.diff(scrapes)
+        return cls(scrapes, float(np.median(gaps)) if gaps.size else 60.0)
+
+    def after(self, moment: float) -> float | None:
+        """The first look after ``moment``, None where there was none."""
+        place = int(np.searchsorted(self.scrapes, moment + 0.5 * self.interval, side="left"))
+        return float(self.scrapes[place]) if place < self.scrapes.size else None
+
+    def missed(self, moment: float) -> bool:
+        """Whether nobody looked for a while after ``moment``: what vanished then may have lived on."""
+        following = self.after(moment)
+        return following is not None and following - moment > _MISSED_SCRAPES * self.interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeRecords:
+    """Makes records of ``facts``.
+
+    ``last_seen`` is the last sample of each pod (by uid) that had not ended by then, exact to the scrape;
+    ``gpus_of_node`` how many GPUs a node has by another count, where its labels do not say how they are shared.
+    Of ``labels``, asked of pods, ``user_labels`` name the user: the first that is there.
+    """
+
+    facts: KubeFacts
+    watch: Watch
+    last_seen: Mapping[str, float]
+    gpus_of_node: Mapping[str, int] = field(default_factory=dict)
+    user_labels: Sequence[str] = ()
+    labels: Sequence[str] = ()
+
+    def pods(self, tally: RejectionTally) -> Iterator[PodRecord]:
+        """Every pod of which enough is known; the others are counted."""
+        creators = Creators(self.facts)
+        for uid, facts in self.facts.pods.items():
+            created = facts.value("kube_pod_created")
+            if created is None:
+                tally.add("pod_without_creation", f"{facts.namespace}/{facts.name}")
+                continue
+            yield self._pod(uid, facts, created, creators.of(facts, created))
+
+    def _pod(self, uid: str, facts: Facts, created: float, creator: CreatorRecord | None) -> PodRecord:
+        node_name, _ = (facts.ever("kube_pod_info") or [("", "")])[0]
+        node = self.facts.nodes.get(node_name)
+        gpu_node = self._gpu_node(node, node_name)
+        started = facts.least("kube_pod_container_state_started") or facts.least("kube_pod_start_time")
+        end, outcome, seen, reason = self._end(uid, facts, started)
+        labels = self._labels(facts)
+        scheduled = facts.least("kube_pod_status_scheduled_time")
+        return PodRecord(
+            uid=uid,
+            namespace=facts.namespace,
+            name=facts.name,
+            created=moment_of(created),
+            gpus=physical_gpus(_asked(facts), gpu_node),
+            scheduled=None if not scheduled else moment_of(max(scheduled, created)),
+            started=None if not started else moment_of(max(started, created)),
+            ended=None if end is None else moment_of(end),
+            outcome=outcome,
+            last_seen=None if seen is None else moment_of(seen),
+            reason=reason,
+            restarts=int(sum(v for v, _ in facts.told.get("kube_pod_container_status_restarts_total", {}).values())),
+            creator=creator,
+            gpu_kind=gpu_node.gpu_kind,
+            pool=_label(node, "label_karpenter_sh_nodepool"),
+            node=node_name or None,
+            user=next((labels[name] for name in self.user_labels if labels.get(name)), None),
+            image=_image(facts),
+            placeholder=labels.get(_OWNED) == "true",
+            labels=labels,
+        )
+
+    def _labels(self, facts: Facts) -> dict[str, str]:
+        told = facts.ever("kube_pod_labels")
+        return dict(zip(self.labels, told[0], strict=True)) if told else {}
+
+    def _end(
+        self, uid: str, facts: Facts, started: float | None
+    ) -> tuple[float | None, Outcome | None, float | None, str | None]:
+        """End, outcome, when it was last seen where the end is not known, and Kubernetes' word for it."""
+        phases = {labels[0] for labels in facts.ever("kube_pod_status_phase")}
+        reasons = [labels[0] for labels in facts.ever("kube_pod_status_reason")]
+        reasons += [labels[0] for labels in facts.ever("kube_pod_status_disruption_reason")]
+        words = [labels[-1] for labels in facts.ever("kube_pod_container_status_terminated_reason")]
+        taken = next((reason for reason in reasons if reason in _PREEMPTED or reason.endswith("Preempted")), None)
+        reason = taken or next(iter([*reasons, *words]), None)
+        terminal = next((outcome for phase, outcome in _TERMINAL.items() if phase in phases), None)
+        seen = self.last_seen.get(uid)
+        if terminal is None:
+            return (*self._vanished(seen, taken, words, started), reason)
+        told = facts.value("kube_pod_completion_time")
+        end = told or seen
+        if end is None:
+            # It was seen for the first time when it had ended already, and when is not told.
+            return None, Outcome.CENSORED, facts.value("kube_pod_created"), reason
+        if taken is not None and terminal is Outcome.FAILED:
+            return None, Outcome.CENSORED, end, reason
+        return end, terminal, None, reason
+
+    def _vanished(
+        self, seen: float | None, taken: str | None, words: Sequence[str], started: float | None
+    ) -> tuple[float | None, Outcome | None, float | None]:
+        if seen is None or self.watch.after(seen) is None:
+            return None, None, seen
+        if taken is not None or self.watch.missed(seen):
+            return None, Outcome.CENSORED, seen
+        if started and words:
+            return seen, Outcome.COMPLETED if words[0] == _COMPLETED else Outcome.FAILED, None
+        return seen, Outcome.CANCELLED, None
+
+    def _gpu_node(self, node: Facts | None, name: str) -> GpuNode:
+        product = _label(node, "label_nvidia_com_gpu_product")
+        memory = _label(node, "label_nvidia_com_gpu_memory")
+        return GpuNode(
+            replicas=self._replicas(node, name),
+            gpu_kind=_label(node, "label_karpenter_k8s_aws_instance_gpu_name")
+            or (None if product is None else _PRODUCT.sub("", product)),
+            memory_mib=float(memory) if memory is not None and memory.isdecimal() else None,
+        )
+
+    def _replicas(self, node: Facts | None, name: str) -> int:
+        """Shares of one GPU: by the labels of the node, else by what is allocatable over what is there."""
+        strategy = _label(node, "label_nvidia_com_gpu_sharing_strategy")
+        told = _label(node, "label_nvidia_com_gpu_replicas")
+        if told is not None and told.isdecimal() and int(told) > 0 and strategy != "none":
+            return int(told)
+        there = self.gpus_of_node.get(name, 0)
+        allocatable = 0.0
+        if node is not None and strategy is None:
+            shares = node.told.get("kube_node_status_allocatable", {})
+            allocatable = max((shares[key][0] for key in ((_GPU,), (f"{_GPU}_shared",)) if key in shares), default=0.0)
+        return max(round(allocatable / there), 1) if there and allocatable else 1
+
+
+def _label(node: Facts | None, name: str) -> str | None:
+    if node is None:
+        return None
+    place = NODE_LABELS.index(name)
+    return next((labels[place] for labels in node.ever("kube_node_labels") if labels[place]), None)
+
+
+def _image(facts: Facts) -> str | None:
+    images = [labels[-2] or labels[-1] for labels in facts.ever("kube_pod_container_info")]
+    return min(images) if images else None
+
+
+def _asked(facts: Facts) -> dict[str, float]:
+    """What the pod asks for by resource, as the scheduler counts it.
+
+    In which order its init containers stand is not told: a sidecar is taken to be there before all of them.
+    """
+    sidecars = {labels[:-1] for labels in facts.ever("kube_pod_init_container_info") if labels[-1] == "Always"}
+    containers: dict[str, list[ContainerAsk]] = {}
+    for (resource, *container), (amount, _) in facts.told.get(_INIT_ASKS, {}).items():
+        sidecar = tuple(container) in sidecars
+        asks = containers.setdefault(resource, [])
+        asks.insert(0 if sidecar else len(asks), ContainerAsk(amount, init=True, sidecar=sidecar))
+    for (resource, *_), (amount, _) in facts.told.get(_ASKS, {}).items():
+        containers.setdefault(resource, []).append(ContainerAsk(amount))
+    return {resource: effective_ask(asks) for resource, asks in containers.items()}
