@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -55,9 +55,10 @@ class Facts:
         positive = [(at, labels) for labels, (value, at) in found.items() if value > 0]
         return [labels for _, labels in sorted(positive, key=lambda pair: (-pair[0], pair[1]))]
 
-    def last_told(self, metric: str) -> float | None:
-        """When a metric was last above zero (Unix seconds, end of the hour)."""
-        times = [at for value, at in self.told.get(metric, {}).values() if value > 0]
+    def last_told(self, metric: str, without: Collection[str] = ()) -> float | None:
+        """When a metric was last above zero (Unix seconds, end of the hour), its first label none of ``without``."""
+        told = self.told.get(metric, {}).items()
+        times = [at for labels, (value, at) in told if value > 0 and (not labels or labels[0] not in without)]
         return max(times) if times else None
 
 

@@ -62,7 +62,8 @@ class Watch:
 class KubeRecords:
     """Makes records of ``facts``.
 
-    ``last_seen`` is the last sample of each pod (by uid) that had not ended by then, exact to the scrape;
+    ``last_seen`` is the last sample of each pod (by uid) that had not ended by then, exact to the scrape, and
+    ``last_of_nodes`` that of each node that is gone;
     ``gpus_of_node`` how many GPUs a node has by another count, where its labels do not say how they are shared.
     Of ``labels``, asked of pods, ``user_labels`` name the user: the first that is there.
     """
@@ -70,6 +71,7 @@ class KubeRecords:
     facts: KubeFacts
     watch: Watch
     last_seen: Mapping[str, float]
+    last_of_nodes: Mapping[str, float] = field(default_factory=dict)
     gpus_of_node: Mapping[str, int] = field(default_factory=dict)
     user_labels: Sequence[str] = ()
     labels: Sequence[str] = ()
@@ -132,7 +134,8 @@ class KubeRecords:
         terminal = next((outcome for phase, outcome in _TERMINAL.items() if phase in phases), None)
         seen = self.last_seen.get(uid)
         if terminal is None:
-            return (*self._vanished(seen, taken, words, started), reason)
+            with_node = seen is not None and self._went_with_its_node(facts, seen)
+            return (*self._vanished(seen, words, started, taken=taken is not None or with_node), reason)
         told = facts.value("kube_pod_completion_time")
         end = told or seen
         if end is None:
@@ -142,12 +145,19 @@ class KubeRecords:
             return None, Outcome.CENSORED, end, reason
         return end, terminal, None, reason
 
+    def _went_with_its_node(self, facts: Facts, seen: float) -> bool:
+        """Whether its node was not seen for longer than the pod itself: work that ends leaves its node behind."""
+        nodes = [self.last_of_nodes.get(labels[0]) for labels in facts.ever("kube_pod_info")]
+        return any(last is not None and last <= seen + self.watch.interval for last in nodes)
+
     def _vanished(
-        self, seen: float | None, taken: str | None, words: Sequence[str], started: float | None
+        self, seen: float | None, words: Sequence[str], started: float | None, *, taken: bool
     ) -> tuple[float | None, Outcome | None, float | None]:
-        if seen is None or self.watch.after(seen) is None:
+        if seen is None:
+            return None, Outcome.CENSORED, started
+        if self.watch.after(seen) is None:
             return None, None, seen
-        if taken is not None or self.watch.missed(seen):
+        if taken or self.watch.missed(seen):
             return None, Outcome.CENSORED, seen
         if started and words:
             return seen, Outcome.COMPLETED if words[0] == _COMPLETED else Outcome.FAILED, None
