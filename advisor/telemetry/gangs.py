@@ -10,39 +10,51 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
 from advisor.telemetry.pods import CreatorRecord, PodRecord
 from advisor.telemetry.tally import RejectionTally
 
-__all__ = ["jobs_of"]
+__all__ = ["Work", "jobs_of", "work_of"]
 
 _RESERVATIONS = ("kai-resource-reservation", "kai-scale-adjust")
 _NEVER_ADMITTED = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "OutOfgpu")
 _FAILED_ABOVE = (Outcome.FAILED, Outcome.CANCELLED, Outcome.CENSORED)
 
 
+class Work(NamedTuple):
+    """One piece of work: the job, and the pods it ran in by creation."""
+
+    job: Job
+    pods: tuple[PodRecord, ...]
+
+
 def jobs_of(pods: Iterable[PodRecord], creators: Iterable[CreatorRecord], tally: RejectionTally) -> tuple[Job, ...]:
+    """The jobs of :func:`work_of`."""
+    return tuple(work.job for work in work_of(pods, creators, tally))
+
+
+def work_of(pods: Iterable[PodRecord], creators: Iterable[CreatorRecord], tally: RejectionTally) -> tuple[Work, ...]:
     """One job per piece of work, in order of submission; what is left out is counted in ``tally``.
 
     ``creators`` are objects to be known even where no pod of theirs is: their own status then says what is known.
     """
     counted = [pod for pod in pods if _counts(pod, tally)]
     counted.sort(key=_work_key)
-    jobs: list[Job] = []
+    found: list[Work] = []
     with_pods: set[tuple[Any, ...]] = set()
     for _, group in groupby(counted, key=_work_key):
         members = sorted(group, key=lambda pod: (pod.created, pod.uid))
         creator = members[0].creator
         if creator is not None:
             with_pods.add(creator.key)
-        _append(jobs, _Piece(creator if _is_gang(members[0]) else None, members), tally)
+        _append(found, _Piece(creator if _is_gang(members[0]) else None, members), tally)
     for alone in creators:
         if alone.key not in with_pods and alone.gpus_per_pod:
-            _append(jobs, _Piece(alone, []), tally)
-    return tuple(sorted(jobs, key=lambda job: (job.submit, job.id)))
+            _append(found, _Piece(alone, []), tally)
+    return tuple(sorted(found, key=lambda work: (work.job.submit, work.job.id)))
 
 
 def _counts(pod: PodRecord, tally: RejectionTally) -> bool:
@@ -76,9 +88,9 @@ def _work_key(pod: PodRecord) -> tuple[Any, ...]:
     return (1, pod.uid)
 
 
-def _append(jobs: list[Job], piece: _Piece, tally: RejectionTally) -> None:
+def _append(found: list[Work], piece: _Piece, tally: RejectionTally) -> None:
     try:
-        jobs.append(piece.job())
+        found.append(Work(piece.job(), tuple(piece.pods)))
     except Refused as error:
         tally.add(f"inconsistent_{error.field}", f"{piece.shown}: {error}")
 

@@ -1,0 +1,164 @@
+"""A Prometheus server as a source of jobs: their pods from kube-state-metrics, what they used from dcgm-exporter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from advisor.domain.ingest import JobBatch, Rejection
+from advisor.domain.jobs import Job
+from advisor.domain.usage import GpuUsage
+from advisor.errors import Refused
+from advisor.settings import PrometheusOptions
+from advisor.telemetry.dcgm import normalise
+from advisor.telemetry.dcgm.names import QUANTITIES
+from advisor.telemetry.dcgm.scales import Pins
+from advisor.telemetry.dcgm.tracks import Carried
+from advisor.telemetry.dcgm.usage import JobPods, PodSpan, UsageMeter
+from advisor.telemetry.gangs import Work, work_of
+from advisor.telemetry.prometheus.client import PrometheusClient
+from advisor.telemetry.prometheus.kube_history import KubeQuestions, read_kube_records
+from advisor.telemetry.prometheus.ranges import Window
+from advisor.telemetry.prometheus.samples import Series
+from advisor.telemetry.prometheus.selectors import Selector, any_of
+from advisor.telemetry.tally import RejectionTally
+
+__all__ = ["PrometheusSource"]
+
+Progress = Callable[[str, int, int], None]
+"""Told of a stage, and how much of how much of it is done."""
+
+_SAMPLES_AT_A_TIME = 2_000_000
+_MOST_OPEN = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class PrometheusSource:
+    """Reads the last ``options.days`` of a server; answers the questions of ``Source``.
+
+    Pods are always asked about over all those days, since what became of a job is often told by its earlier pods; samples of
+    devices only over the time of the jobs that have ended since the last reading.
+    """
+
+    client: PrometheusClient
+    options: PrometheusOptions
+    user_labels: tuple[str, ...] = ()
+    pins: Pins = Pins()
+    progress: Progress | None = None
+
+    @property
+    def name(self) -> str:
+        """``prometheus``, and the cluster asked for."""
+        return "prometheus" if self.options.cluster is None else f"prometheus/{self.options.cluster}"
+
+    def read(self, since: datetime | None, now: datetime) -> JobBatch:
+        """Every job that was there after ``since`` and up to ``now``, see :class:`advisor.telemetry.source.Source`.
+
+        Raises:
+            Refused: the server will not answer, or has nothing of kube-state-metrics.
+            Transient: it cannot be reached now.
+        """
+        tally = RejectionTally()
+        asked = KubeQuestions(
+            start=now - timedelta(days=self.options.days),
+            now=now,
+            step_seconds=self.options.step_seconds,
+            user_labels=self.user_labels,
+        )
+        records = read_kube_records(self.client, asked, tally)
+        if not records.watch.scrapes.size:
+            raise Refused(
+                "url",
+                self.options.url,
+                f"it has no samples of kube-state-metrics in the last {self.options.days} days",
+                "Run gsa doctor prometheus to see what it has.",
+            )
+        found = work_of(records.pods(tally), (), tally)
+        news = [work for work in found if _after(work.job, since)]
+        usages, dropped = self._usages(news, now)
+        return JobBatch(
+            source=self.name,
+            jobs=tuple(replace(job, usage=usages.get(job.id)) for job, _ in news),
+            rejections=(*tally.rejections(), *dropped, *self.client.rejections),
+            watermark=now,
+            notes=self.client.notes,
+        )
+
+    def _usages(self, found: Sequence[Work], now: datetime) -> tuple[dict[str, GpuUsage], tuple[Rejection, ...]]:
+        """What the ended among the jobs did with their GPUs, and samples that had to be dropped."""
+        ended = [work for work in found if work.job.gone_at is not None and work.job.start is not None]
+        if not ended:
+            return {}, ()
+        begin = max(min(_started(work.job) for work in ended), now - timedelta(days=self.options.days))
+        end = min(max(_gone(work.job) for work in ended) + timedelta(seconds=self.options.step_seconds), now)
+        meter = UsageMeter(self.options.step_seconds)
+        # Those that still run are known too: they are no strangers on the devices they share.
+        meter.know(_pods_of(work) for work in found if work.job.start is not None)
+        dropped = RejectionTally()
+        carried = Carried()
+        for series in self._device_series(begin, end):
+            chunk = normalise(series, carried, self.pins)
+            carried = chunk.carried
+            meter.feed(chunk)
+            for each in chunk.rejections:
+                dropped.add(each.reason, each.example, each.count)
+        usages = {work.job.id: usage for work in ended if (usage := meter.take(work.job.id)) is not None}
+        return usages, dropped.rejections()
+
+    def _device_series(self, begin: datetime, end: datetime) -> Iterator[list[Series]]:
+        """The series of all devices, chunk by chunk, in order of time."""
+        window = Window.over(begin, end, self.options.step_seconds)
+        every = Selector(any_of(sorted(QUANTITIES)))
+        names = self.client.series_names([every], begin, end)
+        if not names:
+            return
+        # One metric a query: over-time functions drop the name on some servers.
+        queries = [f"last_over_time({self.client.text(Selector(name))}[{window.step}s])" for name in names]
+        points = max(_SAMPLES_AT_A_TIME // max(self._devices(names, end), 1), 60)
+        done = 0
+        for answers in self.client.ranges(queries, window, points):
+            done = min(done + points, window.points)
+            self._tell("reading devices", done, window.points)
+            yield [_named(series, name) for name, answer in zip(names, answers, strict=True) for series in answer]
+
+    def _devices(self, names: Sequence[str], at: datetime) -> int:
+        """About how many series all the metrics have at one moment."""
+        told = self.client.instant(f"count({self.client.text(Selector(any_of(names)))})", at)
+        return int(told[0].values[0]) if told else 0
+
+    def _tell(self, stage: str, done: int, of: int) -> None:
+        if self.progress is not None:
+            self.progress(stage, done, of)
+
+
+def _named(series: Series, name: str) -> Series:
+    return Series({**series.labels, "__name__": name}, series.times, series.values)
+
+
+def _after(job: Job, since: datetime | None) -> bool:
+    gone = job.gone_at
+    return since is None or gone is None or gone > since - _MOST_OPEN
+
+
+def _started(job: Job) -> datetime:
+    return job.submit if job.start is None else job.start
+
+
+def _gone(job: Job) -> datetime:
+    return job.submit if job.gone_at is None else job.gone_at
+
+
+def _pods_of(work: Work) -> JobPods:
+    spans = [
+        PodSpan(
+            pod.namespace,
+            pod.name,
+            pod.uid,
+            pod.started.timestamp(),
+            None if pod.gone is None else pod.gone.timestamp(),
+        )
+        for pod in work.pods
+        if pod.started is not None
+    ]
+    return JobPods(work.job.id, tuple(spans), work.job.gpus)
