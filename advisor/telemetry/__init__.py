@@ -15,6 +15,7 @@ A row that cannot be used is counted under a reason with an example; it is never
 ``interpret``     one row as one job
 ``openb``         the layout of the OpenB pod list
 ``synthetic``     a generated workload, labelled as such
+``prometheus``    the metrics server: its HTTP API, and what is read of it
 ``tally``         rejections by reason
 ================  ====================================================================
 """
