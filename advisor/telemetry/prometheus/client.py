@@ -146,11 +146,22 @@ class PrometheusClient:
             application if isinstance(application, str) else None,
         )
 
-    def _text(self, query: Query) -> str:
-        if isinstance(query, str):
-            return query
+    def text(self, selector: Selector) -> str:
+        """``selector`` as PromQL, narrowed to the cluster asked for."""
         cluster = self._options.cluster
-        return str(narrowed(query, () if cluster is None else (Matcher(self._options.cluster_label, "=", cluster),)))
+        return str(narrowed(selector, () if cluster is None else (Matcher(self._options.cluster_label, "=", cluster),)))
+
+    def last_stamp(self, selector: Selector, seconds: int) -> str:
+        """PromQL for the moment (Unix seconds) of the last sample of each series of the last ``seconds``.
+
+        On VictoriaMetrics ``timestamp`` is that of the question, not of the sample.
+        """
+        if self._flavour() == "victoriametrics":
+            return f"tlast_over_time({self.text(selector)}[{seconds}s])"
+        return f"timestamp({self.text(selector)})"
+
+    def _text(self, query: Query) -> str:
+        return query if isinstance(query, str) else self.text(query)
 
     def _in_order(self, asks: Iterable[tuple[Query, Window]]) -> Generator[list[Series]]:
         """The answers to ``asks`` in their order, while as many as may be are under way."""

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from advisor.telemetry.prometheus.client import Query
 from advisor.telemetry.prometheus.kube_facts import Facts, KubeFacts
 from advisor.telemetry.prometheus.kube_queries import (
     HOUR,
@@ -37,11 +38,11 @@ _WATCHED = ("kube_node_info", "kube_pod_info")
 class Queries(Protocol):
     """What is asked of the client."""
 
-    def ranges(self, queries: Sequence[str], window: Window) -> Iterator[tuple[list[Series], ...]]:
+    def ranges(self, queries: Sequence[Query], window: Window) -> Iterator[tuple[list[Series], ...]]:
         """The series of each query, chunk by chunk in order of time."""
         ...
 
-    def instant(self, query: str, at: datetime) -> list[Series]:
+    def instant(self, query: Query, at: datetime) -> list[Series]:
         """The series of a query at one moment; where it selects a range, its samples as they were stored."""
         ...
 
@@ -140,11 +141,11 @@ class _LastSeen:
                 by_hour[at].append(name)
         found: dict[str, float] = {}
         for hour, names in by_hour.items():
-            at = min(datetime.fromtimestamp(hour, UTC), self._now)
+            moment = min(datetime.fromtimestamp(hour, UTC), self._now)
             for first in range(0, len(names), _AT_A_TIME):
                 some = Matcher(label, "=~", any_of(sorted(names)[first : first + _AT_A_TIME]))
                 text = self._queries.text(Selector(metric, (*matchers, some)))
-                for series in self._queries.instant(f"{text}[{HOUR}s]", at):
+                for series in self._queries.instant(f"{text}[{HOUR}s]", moment):
                     name, alive = series.labels[label], series.times[series.values > 0]
                     if alive.size:
                         found[name] = max(found.get(name, 0.0), float(alive[-1]))

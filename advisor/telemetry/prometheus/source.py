@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from advisor.domain.ingest import JobBatch, Rejection
@@ -37,14 +37,14 @@ _MOST_OPEN = timedelta(days=1)
 class PrometheusSource:
     """Reads the last ``options.days`` of a server; answers the questions of ``Source``.
 
-    Pods are always asked about over all those days, since what became of a job is often told by its earlier pods; samples of
-    devices only over the time of the jobs that have ended since the last reading.
+    Pods are always asked about over all those days, since what became of a job is often told by its earlier pods;
+    samples of devices only over the time of the jobs that have ended since the last reading.
     """
 
     client: PrometheusClient
     options: PrometheusOptions
     user_labels: tuple[str, ...] = ()
-    pins: Pins = Pins()
+    pins: Pins = field(default_factory=Pins)
     progress: Progress | None = None
 
     @property
