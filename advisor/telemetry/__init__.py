@@ -16,5 +16,6 @@ A row that cannot be used is counted under a reason with an example; it is never
 ``openb``         the layout of the OpenB pod list
 ``synthetic``     a generated workload, labelled as such
 ``tally``         rejections by reason
+``dcgm``          the GPU metrics of dcgm-exporter, as one value per device and moment
 ================  ====================================================================
 """
