@@ -19,5 +19,6 @@ A row that cannot be used is counted under a reason with an example; it is never
 ``synthetic``     a generated workload, labelled as such
 ``prometheus``    the metrics server: its HTTP API, and what is read of it
 ``tally``         rejections by reason
+``dcgm``          the GPU metrics of dcgm-exporter, as one value per device and moment
 ================  ====================================================================
 """
