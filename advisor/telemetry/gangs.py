@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
-from advisor.telemetry.pods import CreatorRecord, PodRecord
+from advisor.telemetry.pods import TAKEN_BY_THE_SYSTEM, CreatorRecord, PodRecord
 from advisor.telemetry.tally import RejectionTally
 
 __all__ = ["Work", "jobs_of", "work_of"]
@@ -219,7 +219,7 @@ class _Piece:
 
     def _evictions(self) -> int:
         told = self.creator.evictions if self.creator is not None else 0
-        return max(told, sum(pod.reason in ("Evicted", "Preempted", "Preempting") for pod in self.pods))
+        return max(told, sum(pod.reason in TAKEN_BY_THE_SYSTEM for pod in self.pods))
 
     def _ending(self, runs: Sequence[_Run]) -> dict[str, Any]:
         """End and outcome, or when it was last seen."""

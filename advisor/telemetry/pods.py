@@ -8,7 +8,7 @@ from datetime import datetime
 
 from advisor.domain.jobs import Outcome
 
-__all__ = ["GANG_KINDS", "CreatorRecord", "PodRecord"]
+__all__ = ["GANG_KINDS", "TAKEN_BY_THE_SYSTEM", "CreatorRecord", "PodRecord"]
 
 GANG_KINDS = frozenset(
     {
@@ -28,6 +28,26 @@ GANG_KINDS = frozenset(
     }
 )
 """Kinds whose pods are one piece of work; of several in a chain of creators the outermost counts."""
+
+
+TAKEN_BY_THE_SYSTEM = frozenset(
+    {
+        "Evicted",
+        "NodeLost",
+        "NodeShutdown",
+        "Preempted",
+        "Preempting",
+        "Shutdown",
+        "Terminated",
+        # Reasons of the condition DisruptionTarget.
+        "DeletionByPodGC",
+        "DeletionByTaintManager",
+        "EvictionByEvictionAPI",
+        "PreemptionByScheduler",
+        "TerminationByKubelet",
+    }
+)
+"""Kubernetes' words for taking a pod away whose work would have gone on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

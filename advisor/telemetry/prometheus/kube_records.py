@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from advisor.domain.asks import ContainerAsk, GpuNode, effective_ask, physical_gpus
 from advisor.domain.jobs import Outcome
-from advisor.telemetry.pods import CreatorRecord, PodRecord
+from advisor.telemetry.pods import TAKEN_BY_THE_SYSTEM, PodRecord
 from advisor.telemetry.prometheus.kube_creators import Creators, moment_of
 from advisor.telemetry.prometheus.kube_facts import Facts, KubeFacts
 from advisor.telemetry.prometheus.kube_queries import NODE_LABELS
@@ -21,8 +21,6 @@ __all__ = ["KubeRecords", "Watch"]
 
 Floats = NDArray[np.float64]
 
-_PREEMPTED = frozenset({"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"})
-"""Words of the system's own for taking a pod away; its work would have gone on."""
 _TERMINAL = {"Succeeded": Outcome.COMPLETED, "Failed": Outcome.FAILED}
 _COMPLETED = "Completed"
 _ASKS = "kube_pod_container_resource_requests"
@@ -129,7 +127,7 @@ class KubeRecords:
         reasons = [labels[0] for labels in facts.ever("kube_pod_status_reason")]
         reasons += [labels[0] for labels in facts.ever("kube_pod_status_disruption_reason")]
         words = [labels[-1] for labels in facts.ever("kube_pod_container_status_terminated_reason")]
-        taken = next((reason for reason in reasons if reason in _PREEMPTED or reason.endswith("Preempted")), None)
+        taken = next((reason for reason in reasons if reason in TAKEN_BY_THE_SYSTEM), None)
         reason = taken or next(iter([*reasons, *words]), None)
         terminal = next((outcome for phase, outcome in _TERMINAL.items() if phase in phases), None)
         seen = self.last_seen.get(uid)
