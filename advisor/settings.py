@@ -220,6 +220,21 @@ class PrometheusOptions(_Piece):
 
     secret_or_may_hold_one: ClassVar[frozenset[str]] = frozenset({"url", "bearer_token", "password", "headers"})
 
+    def replaced(self, **given: str | float | None) -> PrometheusOptions:
+        """The same but for what was ``given``; None leaves a value as it is.
+
+        Raises:
+            Refused: a value that may not be.
+        """
+        news = {name: value for name, value in given.items() if value is not None}
+        try:
+            return PrometheusOptions(**{**{name: getattr(self, name) for name in type(self).model_fields}, **news})
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = str(first["loc"][0]) if first["loc"] else "prometheus"
+            limit, remedy = limit_and_remedy(first)
+            raise Refused(field, _HIDDEN if field == "url" else first.get("input"), limit, remedy) from error
+
     @field_validator("url")
     @classmethod
     def _plain_url(cls, url: str | None) -> str | None:

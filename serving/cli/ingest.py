@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from advisor.clock import SystemClock
-from advisor.history.store import HistoryStore
-from advisor.settings import load_settings
-from advisor.telemetry.collector import Collected, collect
 from advisor.telemetry.mapping import read_mapping
 from advisor.telemetry.slurm import SlurmFile
-from advisor.telemetry.source import Source
 from advisor.telemetry.traces import TraceFile, TraceFormat
+from serving.cli.collected import collected, document, stage_of, tables
+from serving.cli.ingest_prometheus import prometheus
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
-from serving.cli.output import Output, Stages, Step, render, stages, table
+from serving.cli.output import Output, render, stages
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="History from a file.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="History from a file or a live system.")
 
 PathArgument = Annotated[Path, typer.Argument(help="CSV (also gzipped) or Parquet file.", show_default=False)]
 FormatOption = Annotated[TraceFormat, typer.Option("--format", help="How the file is laid out.", show_default=False)]
@@ -54,7 +49,7 @@ ZoneOption = Annotated[
 
 @app.callback()
 def _group() -> None:
-    """History from a file."""
+    """History from a file or a live system."""
 
 
 @app.command("trace")
@@ -72,9 +67,9 @@ def trace(
     del debug
     columns = None if mapping is None else read_mapping(mapping)
     with stages("ingest") as told:
-        file = TraceFile(path, trace_format, columns, source=source, progress=_of(told, "reading rows"))
-        done = _collected(file, config, told)
-    render(output, _document(done), lambda: _tables(done))
+        file = TraceFile(path, trace_format, columns, source=source, progress=stage_of(told, "reading rows"))
+        done = collected(file, config, told)
+    render(output, document(done), lambda: tables(done))
 
 
 @app.command("slurm")
@@ -90,35 +85,9 @@ def slurm(
     """Read Slurm's accounting into the store; doing it again with a newer file adds what is new."""
     del debug
     with stages("ingest") as told:
-        file = SlurmFile(path, zone=zone, source=source, progress=_of(told, "reading rows"))
-        done = _collected(file, config, told)
-    render(output, _document(done), lambda: _tables(done))
+        file = SlurmFile(path, zone=zone, source=source, progress=stage_of(told, "reading rows"))
+        done = collected(file, config, told)
+    render(output, document(done), lambda: tables(done))
 
 
-def _collected(source: Source, config: Path | None, told: Stages) -> Collected:
-    """What came of reading ``source`` into the configured store."""
-    with HistoryStore.open(load_settings(config).storage.history) as store:
-        return collect(source, store, SystemClock().now(), _of(told, "storing jobs"))
-
-
-def _of(told: Stages, stage: str) -> Step:
-    """The progress of one stage."""
-
-    def shown(done: int, total: int) -> None:
-        told(stage, done, total)
-
-    return shown
-
-
-def _document(done: Collected) -> dict[str, Any]:
-    return {**asdict(done), "watermark": None if done.watermark is None else done.watermark.isoformat()}
-
-
-def _tables(done: Collected) -> list[Table | str]:
-    counts = (("added", done.added), ("changed", done.changed), ("unchanged", done.unchanged))
-    dropped = sum(each.count for each in done.rejections)
-    parts: list[Table | str] = [table(f"source {done.source}", ("jobs", "count"), (*counts, ("left out", dropped)))]
-    if done.rejections:
-        rows = [(each.reason, each.count, each.example) for each in done.rejections]
-        parts.append(table("left out", ("reason", "count", "first example"), rows))
-    return [*parts, *(f"- {note}" for note in done.notes)]
+app.command("prometheus")(prometheus)

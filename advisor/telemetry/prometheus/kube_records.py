@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from advisor.domain.asks import ContainerAsk, GpuNode, effective_ask, physical_gpus
 from advisor.domain.jobs import Outcome
-from advisor.telemetry.pods import TAKEN_BY_THE_SYSTEM, PodRecord
+from advisor.telemetry.pods import TAKEN_BY_THE_SYSTEM, CreatorRecord, PodRecord
 from advisor.telemetry.prometheus.kube_creators import Creators, moment_of
 from advisor.telemetry.prometheus.kube_facts import Facts, KubeFacts
 from advisor.telemetry.prometheus.kube_queries import NODE_LABELS
