@@ -192,6 +192,9 @@ class ServerSettings(_Piece):
     batch_limit: int = Field(1000, ge=1, le=100_000, description="Most jobs in one prediction request.")
     body_limit_bytes: int = Field(4_000_000, ge=1000, description="Largest request body.")
     refresh_seconds: float = Field(300.0, gt=0, description="Time between advice cycles.")
+    take_in_seconds: float = Field(
+        1.0, gt=0, description="Time between looks for new jobs and ends, which reach predictions at once."
+    )
 
 
 class Settings(BaseSettings):
