@@ -193,7 +193,7 @@ class ServerSettings(_Piece):
     body_limit_bytes: int = Field(4_000_000, ge=1000, description="Largest request body.")
     refresh_seconds: float = Field(300.0, gt=0, description="Time between advice cycles.")
     take_in_seconds: float = Field(
-        1.0, gt=0, description="Time between looks for new jobs and ends, which reach predictions at once."
+        0.5, gt=0, description="Time between looks for new jobs and ends, which then count in every prediction."
     )
 
 

@@ -83,9 +83,8 @@ class Foresight:
             if self._overtaken or self._intake.beyond(now):
                 return False
             revision = self._history.revision()
-            if (now, revision) != (self._now, self._revision):
-                if not self._follow(now, revision, most):
-                    return False
+            if (now, revision) != (self._now, self._revision) and not self._follow(now, revision, most):
+                return False
             self._record()
             return True
 

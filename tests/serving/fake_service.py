@@ -52,7 +52,8 @@ class FakeService:
             raise self.trouble
         self.asked.extend(asks)
         return tuple(
-            DurationAnswer(id=ask.id, as_of=NOON, forecast=self.forecast, elapsed_seconds=ask.elapsed_seconds) for ask in asks
+            DurationAnswer(id=ask.id, as_of=NOON, forecast=self.forecast, elapsed_seconds=ask.elapsed_seconds)
+            for ask in asks
         )
 
     def demand(self, pool: str | None) -> tuple[DemandForecast, ...]:

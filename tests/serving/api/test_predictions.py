@@ -142,7 +142,8 @@ class MixedService(FakeService):
     def durations(self, asks, **_how):
         versions = ("4", "5")
         return tuple(
-            DurationAnswer(id=ask.id, as_of=NOON, forecast=a_forecast(version=versions[n % 2])) for n, ask in enumerate(asks)
+            DurationAnswer(id=ask.id, as_of=NOON, forecast=a_forecast(version=versions[n % 2]))
+            for n, ask in enumerate(asks)
         )
 
 
@@ -158,7 +159,8 @@ def test_a_baseline_may_stand_beside_the_model():
         def durations(self, asks, **_how):
             forecasts: list[DurationForecast] = [a_forecast(), a_forecast(version=None)]
             return tuple(
-                DurationAnswer(id=ask.id, as_of=NOON, forecast=forecast) for ask, forecast in zip(asks, forecasts, strict=True)
+                DurationAnswer(id=ask.id, as_of=NOON, forecast=forecast)
+                for ask, forecast in zip(asks, forecasts, strict=True)
             )
 
     answer = post(an_app(Partly()), PATH, json={"jobs": [{"gpus": 1}] * 2}).json()
