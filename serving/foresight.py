@@ -19,6 +19,7 @@ import structlog
 from advisor.domain.forecasts import DurationForecast
 from advisor.domain.jobs import Job
 from advisor.domain.promises import Promise
+from advisor.errors import Transient
 from advisor.features.intake import Intake, JobKey, Told
 from advisor.features.replay import Event, EventKind
 from advisor.forecast.duration import DurationPredictor
@@ -76,8 +77,7 @@ class Foresight:
         once: answers would wait too long for it. Then the foresight stays as it was, to be made anew.
 
         Raises:
-            Transient: the history cannot be read; nothing was taken in. Or it cannot keep the promises made,
-                which is tried again with the next call.
+            Transient: the history cannot be read; nothing was taken in.
         """
         with self._feeding:
             if self._overtaken or self._intake.beyond(now):
@@ -149,8 +149,14 @@ class Foresight:
         return Promise.of(told.key.source, told.key.id, named, now, replayed=replayed)
 
     def _record(self) -> None:
-        if self._unrecorded:
+        """Keep the promises made; where the history cannot be written just now, with the next call."""
+        if not self._unrecorded:
+            return
+        try:
             self._history.record_promises(self._unrecorded)
+        except Transient as error:
+            _log.warning("promises_not_recorded", promises=len(self._unrecorded), reason=str(error))
+        else:
             self._unrecorded = []
 
     def serves(self, champions: Champions, now: datetime) -> bool:

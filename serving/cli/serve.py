@@ -28,7 +28,7 @@ from serving.live import LiveAdvisor, LiveParts
 from serving.logs import set_up_logs
 from serving.wiring import ClusterChoice, ClusterKind, open_history, open_registry
 
-__all__ = ["HostOption", "PortOption", "app", "at_address", "leave_on_sigterm", "live_from", "serve_live"]
+__all__ = ["HostOption", "PortOption", "app", "at_address", "leave_on_sigterm", "live_from", "looks", "serve_live"]
 
 app = typer.Typer(add_completion=False, help="API and dashboard.")
 
@@ -124,14 +124,14 @@ def serve_live(settings: Settings, live: LiveAdvisor, sockets: Sequence[socket.s
     """
     address = settings.server
     cycles = ControllerLoop(live.refresh)
-    looks = _looks(live, cycles, address.take_in_seconds)
+    looking = looks(live, cycles, address.take_in_seconds)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         cycles.start()
-        looks.start()
+        looking.start()
         yield
-        looks.stop()
+        looking.stop()
         cycles.stop()
 
     stale = settings.guards.stale_after_minutes
@@ -141,7 +141,7 @@ def serve_live(settings: Settings, live: LiveAdvisor, sockets: Sequence[socket.s
     server.run(list(sockets))
 
 
-def _looks(live: LiveAdvisor, cycles: ControllerLoop, seconds: float) -> ControllerLoop:
+def looks(live: LiveAdvisor, cycles: ControllerLoop, seconds: float) -> ControllerLoop:
     """Takes in what is new every so many seconds, without waiting for a cycle; asks for one where it cannot."""
 
     def look() -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -12,6 +12,8 @@ import pytest
 from advisor.domain.forecasts import DurationForecast
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
+from advisor.domain.promises import Promise
+from advisor.errors import Transient
 from advisor.forecast.calibration import CalibrationSettings
 from advisor.forecast.duration_model import DurationModel
 from advisor.forecast.registry import DEMAND, DURATIONS
@@ -71,7 +73,7 @@ def answers(one: Foresight, now: datetime) -> list[DurationForecast]:
 def test_fed_in_increments_equals_built_at_once_to_the_bit(champions, store, fitted):
     chosen = champions if fitted else served(None)
     fed = foresight(chosen, store)
-    moments = [HISTORY[at].submit for at in (50, 399, 400, 401, *range(410, 690, 7), 699)]
+    moments = [HISTORY[at].submit for at in (50, 399, 400, 401, *range(410, 690, 23), 699)]
     for now in moments:
         append(store, *as_seen(now, HISTORY))
         assert fed.take_in(now)
@@ -89,7 +91,7 @@ def test_two_sources_with_the_same_ids_are_fed_as_they_are_built(champions, stor
     """Numbers of two schedulers meet: what counts as open must not depend on how events came in parcels."""
     mine = [replace(job, id=f"{number % 40}-{number // 80}") for number, job in enumerate(HISTORY)]
     fed = foresight(champions, store)
-    for now in [HISTORY[at].submit for at in (100, *range(300, 700, 20), 699)]:
+    for now in [HISTORY[at].submit for at in (100, *range(300, 700, 60), 699)]:
         for parity in (0, 1):
             seen = as_seen(now, [job for at, job in enumerate(mine) if at // 40 % 2 == parity])
             append(store, *seen, source=f"scheduler-{parity}")
@@ -176,7 +178,7 @@ def test_whoever_looks_sees_one_moment_while_the_state_is_fed(champions, store):
     for looker in lookers:
         looker.start()
     try:
-        for at in range(500, 700, 10):
+        for at in range(500, 700, 25):
             append(store, *as_seen(HISTORY[at].submit, HISTORY))
             assert one.take_in(HISTORY[at].submit)
     finally:
@@ -214,6 +216,32 @@ def test_a_promise_is_made_as_a_submission_is_taken_in_and_never_again(champions
     assert promise.p50_seconds == expected.distribution.median
     assert promise.p90_seconds == expected.distribution.quantile(0.9)
     assert promises(store, "new") == [promise]
+
+
+class WriteLocked(HistoryStore):
+    """A history that another program is writing to."""
+
+    locked = True
+
+    def record_promises(self, promises: Sequence[Promise]) -> int:
+        if self.locked:
+            raise Transient("the database is locked")
+        return super().record_promises(promises)
+
+
+def test_a_promise_that_cannot_be_written_holds_nothing_up_and_is_kept_later():
+    with WriteLocked.open("sqlite://") as store:
+        one = foresight(served(None), store)
+        append(store, a_job("a", submit=END, seconds=None))
+        assert one.take_in(END)
+        assert promises(store, "a") == [None]
+
+        store.locked = False
+        assert one.take_in(END)
+
+        (promise,) = promises(store, "a")
+        assert promise is not None
+        assert promise.asked_at == END
 
 
 def test_promises_made_afterwards_say_so(champions, store):
