@@ -275,6 +275,9 @@ class ServerSettings(_Piece):
     batch_limit: int = Field(1000, ge=1, le=100_000, description="Most jobs in one prediction request.")
     body_limit_bytes: int = Field(4_000_000, ge=1000, description="Largest request body.")
     refresh_seconds: float = Field(300.0, gt=0, description="Time between advice cycles.")
+    take_in_seconds: float = Field(
+        0.5, gt=0, description="Time between looks for new jobs and ends, which then count in every prediction."
+    )
 
 
 class Settings(BaseSettings):
