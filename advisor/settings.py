@@ -50,7 +50,7 @@ Minutes = Annotated[float, Field(gt=0.0, le=7 * 24 * 60)]
 class _Piece(BaseModel):
     """A frozen group; a key nobody knows is an error, not a silence."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
 
 class StorageSettings(_Piece):
