@@ -41,6 +41,7 @@ SLURM = "slurm"
 """Name of the source unless another is given."""
 
 _STEP = 2000
+_USAGE = frozenset({"tresusageinave", "tresusageinmax", "tresusageintot"})
 _NO_GPUS = "no_gpus"
 # A partition that is named for GPUs and on which no job has any, is one where the site does not count them.
 _NAMED_FOR_GPUS = re.compile(
@@ -165,6 +166,8 @@ class _Reading:
                 f"no job on partition {', '.join(uncounted)} names a GPU: the site does not seem to track GPUs "
                 "(AccountingStorageTRES=gres/gpu in slurm.conf), so how many were used is not known"
             )
+        if _USAGE & self._table.at.keys():
+            notes.append("TRESUsageIn columns are not read: what the GPUs did is not known of these jobs")
         return (*notes, *self._throttles())
 
     def _collect(self, progress: Progress | None) -> None:
