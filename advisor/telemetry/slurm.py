@@ -96,7 +96,7 @@ class SlurmFile:
         jobs = tuple(reading.jobs(self._progress))
         rejections = tally.rejections()
         if not jobs and any(each.reason != _NO_GPUS for each in rejections):
-            raise Refused("slurm", str(self._path), _why_none(rejections), f"Write it with: {SACCT_COMMAND}")
+            raise Refused("slurm", str(self._path), _why_none(rejections), f"Write it with: {SACCT_COMMAND} (one line)")
         events = (moment for job in jobs for moment in (job.submit, job.start, job.gone_at) if moment is not None)
         return JobBatch(
             source=self._name,

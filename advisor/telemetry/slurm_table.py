@@ -66,7 +66,7 @@ def read_sacct(path: Path, tally: RejectionTally) -> SacctTable:
 
 
 def _check(path: Path, heading: str, at: Mapping[str, int]) -> None:
-    remedy = f"Write it with: {SACCT_COMMAND}"
+    remedy = f"Write it with: {SACCT_COMMAND} (one line)"
     if not heading:
         raise Refused("slurm", str(path), "the file is empty, without even a header", remedy)
     there = heading if len(heading) <= _LONGEST_HEADER else heading[: _LONGEST_HEADER - 1] + "…"

@@ -387,7 +387,7 @@ def test_a_zone_that_nobody_knows_is_refused(tmp_path, zone):
 def test_a_missing_column_is_named_with_the_command_that_writes_it(tmp_path, column):
     with pytest.raises(Refused, match=f"no column {column}") as refused:
         read_text(tmp_path, text_of(line()).replace(column, "Other", 1))
-    assert refused.value.remedy == f"Write it with: {SACCT_COMMAND}"
+    assert refused.value.remedy == f"Write it with: {SACCT_COMMAND} (one line)"
 
 
 def test_a_file_that_cannot_name_gpus_is_refused(tmp_path):
