@@ -50,7 +50,7 @@ Minutes = Annotated[float, Field(gt=0.0, le=7 * 24 * 60)]
 class _Piece(BaseModel):
     """A frozen group; a key nobody knows is an error, not a silence."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
 
 class StorageSettings(_Piece):
@@ -290,6 +290,9 @@ class ServerSettings(_Piece):
     batch_limit: int = Field(1000, ge=1, le=100_000, description="Most jobs in one prediction request.")
     body_limit_bytes: int = Field(4_000_000, ge=1000, description="Largest request body.")
     refresh_seconds: float = Field(300.0, gt=0, description="Time between advice cycles.")
+    take_in_seconds: float = Field(
+        0.5, gt=0, description="Time between looks for new jobs and ends, which then count in every prediction."
+    )
 
 
 class Settings(BaseSettings):

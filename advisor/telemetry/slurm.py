@@ -41,6 +41,7 @@ SLURM = "slurm"
 """Name of the source unless another is given."""
 
 _STEP = 2000
+_USAGE = frozenset({"tresusageinave", "tresusageinmax", "tresusageintot"})
 _NO_GPUS = "no_gpus"
 # A partition that is named for GPUs and on which no job has any, is one where the site does not count them.
 _NAMED_FOR_GPUS = re.compile(
@@ -95,7 +96,7 @@ class SlurmFile:
         jobs = tuple(reading.jobs(self._progress))
         rejections = tally.rejections()
         if not jobs and any(each.reason != _NO_GPUS for each in rejections):
-            raise Refused("slurm", str(self._path), _why_none(rejections), f"Write it with: {SACCT_COMMAND}")
+            raise Refused("slurm", str(self._path), _why_none(rejections), f"Write it with: {SACCT_COMMAND} (one line)")
         events = (moment for job in jobs for moment in (job.submit, job.start, job.gone_at) if moment is not None)
         return JobBatch(
             source=self._name,
@@ -165,6 +166,8 @@ class _Reading:
                 f"no job on partition {', '.join(uncounted)} names a GPU: the site does not seem to track GPUs "
                 "(AccountingStorageTRES=gres/gpu in slurm.conf), so how many were used is not known"
             )
+        if _USAGE & self._table.at.keys():
+            notes.append("TRESUsageIn columns are not read: what the GPUs did is not known of these jobs")
         return (*notes, *self._throttles())
 
     def _collect(self, progress: Progress | None) -> None:

@@ -79,7 +79,7 @@ class SacctLines:
             gpu_kind=asked.kind,
             user=text.get("user") or None,
             namespace=text.get("account") or None,
-            pool=text.get("partition") or None,
+            pool=_partition(text) or None,
             name=text.get("jobname") or None,
             cpus=self._first_count(text, "alloccpus", "ncpus", "reqcpus"),
             nodes=nodes,
@@ -126,7 +126,7 @@ class SacctLines:
             shared = shared or asked.shared
         if shared:
             raise Unfit("shared_gpus", f"parts of GPUs (shard, MPS or MIG): {dict(text)}")
-        raise NoGpus(text.get("partition", ""))
+        raise NoGpus(_partition(text))
 
     def _nodes(self, text: Mapping[str, str]) -> int | None:
         return self._first_count(text, "allocnodes", "nnodes", "reqnodes")
@@ -138,3 +138,8 @@ class SacctLines:
             if count and count <= _MOST_COUNT:
                 return count
         return None
+
+
+def _partition(text: Mapping[str, str]) -> str:
+    """The partition; of several that a waiting job would take, the first."""
+    return text.get("partition", "").partition(",")[0]

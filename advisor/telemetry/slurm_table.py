@@ -50,7 +50,8 @@ def read_sacct(path: Path, tally: RejectionTally) -> SacctTable:
     Lines that do not fit the header are counted in ``tally``.
 
     Raises:
-        Refused: the file cannot be read, or lacks a column; the message gives the command line that has all.
+        Refused: the file cannot be read, lacks a column (the message gives the command line that has all), or
+            holds jobs of several clusters.
     """
     with faults_refused(path), open_text(path, newline="\n") as file:
         heading = next(file, "").rstrip("\r\n")
@@ -59,11 +60,13 @@ def read_sacct(path: Path, tally: RejectionTally) -> SacctTable:
         _check(path, heading, at)
         counter = _Lines(heading, len(names), at, tally)
         rows = list(counter.jobs(file))
+    if "cluster" in at:
+        _check_one_cluster(path, sorted({cells[at["cluster"]].strip() for _, cells in rows}))
     return SacctTable(at, rows, counter.total)
 
 
 def _check(path: Path, heading: str, at: Mapping[str, int]) -> None:
-    remedy = f"Write it with: {SACCT_COMMAND}"
+    remedy = f"Write it with: {SACCT_COMMAND} (one line)"
     if not heading:
         raise Refused("slurm", str(path), "the file is empty, without even a header", remedy)
     there = heading if len(heading) <= _LONGEST_HEADER else heading[: _LONGEST_HEADER - 1] + "…"
@@ -73,6 +76,13 @@ def _check(path: Path, heading: str, at: Mapping[str, int]) -> None:
     if missing:
         limit = f"{path.name} has no column {', '.join(missing)}; its header is {there}"
         raise Refused("columns", missing[0], limit, remedy)
+
+
+def _check_one_cluster(path: Path, clusters: list[str]) -> None:
+    if len(clusters) > 1:
+        limit = f"{path.name} holds jobs of the clusters {', '.join(clusters[:10])}, whose ids may be the same"
+        remedy = "Write a file for each (sacct --clusters=NAME), and read each with a --source of its own."
+        raise Refused("slurm", str(path), limit, remedy)
 
 
 class _Lines:

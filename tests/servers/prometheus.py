@@ -1,7 +1,7 @@
 """Real metrics servers that hold samples of a test: Debian's Prometheus, and VictoriaMetrics.
 
 Both fixtures answer ``load(lines or path)``: OpenMetrics text with times in seconds, sorted by time within a family.
-A line is ``name{label="value"} 1.5 1767225600``; ``# TYPE`` and ``# EOF`` are added where they are missing.
+A line is ``name{label="value"} 1.5 1767225600``; ``# TYPE`` and ``# EOF`` are added to lines, a file is taken as it is.
 Tests that use them are marked ``prometheus``.
 """
 
@@ -33,11 +33,11 @@ class MetricsServers:
         self._folder = folder
         self._servers: list[ServerProcess] = []
 
-    def load(self, samples: Iterable[str] | Path) -> ServerProcess:
-        """A running server that holds ``samples``."""
-        return self._serving(samples, Path(tempfile.mkdtemp(dir=self._folder)))
+    def load(self, samples: Iterable[str] | Path, *flags: str) -> ServerProcess:
+        """A running server that holds ``samples``, started with its own ``flags`` too."""
+        return self._serving(samples, Path(tempfile.mkdtemp(dir=self._folder)), flags)
 
-    def _serving(self, samples: Iterable[str] | Path, home: Path) -> ServerProcess:
+    def _serving(self, samples: Iterable[str] | Path, home: Path, flags: tuple[str, ...]) -> ServerProcess:
         raise NotImplementedError
 
     def _start(self, server: ServerProcess) -> ServerProcess:
@@ -58,7 +58,7 @@ class MetricsServers:
 class PrometheusServers(MetricsServers):
     """Prometheus, its blocks made by promtool before it starts."""
 
-    def _serving(self, samples: Iterable[str] | Path, home: Path) -> ServerProcess:
+    def _serving(self, samples: Iterable[str] | Path, home: Path, flags: tuple[str, ...]) -> ServerProcess:
         program, tool = binary("prometheus", "prometheus"), binary("promtool", "prometheus")
         (home / "prometheus.yml").write_text("{}\n", encoding="utf-8")
         (home / "data").mkdir()
@@ -82,6 +82,7 @@ class PrometheusServers(MetricsServers):
                 "--storage.tsdb.retention.time=50y",
                 f"--web.listen-address=127.0.0.1:{port}",
                 "--log.level=warn",
+                *flags,
             ]
 
         return self._start(ServerProcess(command, "/-/ready", home / "log"))
@@ -90,7 +91,7 @@ class PrometheusServers(MetricsServers):
 class VictoriaServers(MetricsServers):
     """VictoriaMetrics, which takes samples while it runs and much faster."""
 
-    def _serving(self, samples: Iterable[str] | Path, home: Path) -> ServerProcess:
+    def _serving(self, samples: Iterable[str] | Path, home: Path, flags: tuple[str, ...]) -> ServerProcess:
         program = binary("victoria-metrics", "victoria-metrics")
 
         def command(port: int) -> list[str]:
@@ -102,6 +103,7 @@ class VictoriaServers(MetricsServers):
                 "-search.latencyOffset=0s",
                 "-memory.allowedPercent=10",
                 "-loggerLevel=WARN",
+                *flags,
             ]
 
         server = self._start(ServerProcess(command, "/health", home / "log"))

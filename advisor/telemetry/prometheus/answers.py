@@ -130,7 +130,8 @@ def _at_once(pairs: list[Any]) -> tuple[Floats, Floats] | None:
     """
     try:
         stamps, texts = zip(*pairs, strict=True) if pairs else ((), ())
-        times, values = np.array(stamps, dtype=np.float64), np.array(list(map(float, texts)), dtype=np.float64)
+        times = np.fromiter(stamps, np.float64, len(stamps))
+        values = np.fromiter(map(float, texts), np.float64, len(texts))
     except (TypeError, ValueError, OverflowError):
         return None
     return (times, values) if bool(np.isfinite(times).all()) else None

@@ -23,8 +23,8 @@ from advisor.telemetry.prometheus.answers import Answer, Malformed
 from advisor.telemetry.prometheus.exchange import Exchange, Form
 from advisor.telemetry.prometheus.flavours import ALWAYS, BuildInfo, flavour_of, prefix
 from advisor.telemetry.prometheus.ranges import MOST_POINTS, Window
-from advisor.telemetry.prometheus.refusals import no_api
-from advisor.telemetry.prometheus.samples import Series
+from advisor.telemetry.prometheus.refusals import TooMuch, no_api
+from advisor.telemetry.prometheus.samples import Series, joined
 from advisor.telemetry.prometheus.selectors import Matcher, Selector, narrowed
 
 __all__ = ["PrometheusClient", "Query"]
@@ -89,7 +89,8 @@ class PrometheusClient:
     def range(self, query: Query, window: Window, most_points: int = MOST_POINTS) -> Iterator[list[Series]]:
         """The series of ``query`` over ``window``, a list for each chunk, in order of time.
 
-        A series comes once in each chunk in which it has samples. At most ``concurrency`` chunks are held.
+        A series comes once in each chunk in which it has samples. At most ``concurrency`` chunks are held. A chunk
+        that is more than the server allows at once is asked for in halves.
         """
         return (series for (series,) in self.ranges([query], window, most_points))
 
@@ -179,7 +180,14 @@ class PrometheusClient:
 
     def _chunk(self, query: Query, chunk: Window) -> list[Series]:
         edges = {"start": str(chunk.start), "end": str(chunk.end), "step": str(chunk.step)}
-        return self._series("query_range", {"query": self._text(query), **edges})
+        try:
+            return self._series("query_range", {"query": self._text(query), **edges})
+        except TooMuch:
+            if chunk.points == 1:
+                raise
+            # How many samples a server allows it does not say beforehand, nor we how many series there are.
+            first, second = chunk.halves()
+            return joined(self._chunk(query, first), self._chunk(query, second))
 
     def _series(self, path: str, form: Form) -> list[Series]:
         limit = f"{self._options.timeout_seconds:.0f}s" if self._options.timeout_seconds >= 1 else "1s"

@@ -84,6 +84,11 @@ class Window:
             raise Refused("most_points", most_points, "a chunk has at least 1 point", "Ask for more.")
         return self._cut(min(most_points, MOST_POINTS))
 
+    def halves(self) -> tuple[Window, Window]:
+        """The first half of its stamps and the rest; needs two points."""
+        first, second = self._cut((self.points + 1) // 2)
+        return first, second
+
     def _cut(self, most_points: int) -> Iterator[Window]:
         first = self.start
         while first <= self.end:

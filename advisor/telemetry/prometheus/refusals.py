@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from advisor.errors import AdvisorError, Refused, Transient
 
-__all__ = ["no_api", "refusal", "said"]
+__all__ = ["TooMuch", "no_api", "refusal", "said"]
 
 _LONGEST = 300
 _PAGE = b"<"
 
-_TOO_MUCH = re.compile(r"too many|exceed|limit|maximum", re.IGNORECASE)
+_TOO_MUCH = re.compile(r"too many|exceed|cannot select more", re.IGNORECASE)
 _REMEDIES = {
     401: "Set prometheus.bearer_token_file, or prometheus.username and password_file.",
     403: "The account may not read here; give one that may, and the tenant in prometheus.headers if there is one.",
@@ -21,6 +21,10 @@ _REMEDIES = {
     413: "Allow larger requests on the way to the server.",
     414: "Let POST through to the server: the query is too long for GET.",
 }
+
+
+class TooMuch(Refused):
+    """A query whose answer is larger than the server allows; of less time it may be answered."""
 
 
 def refusal(status: int, headers: Mapping[str, str], body: bytes, query: str | None) -> AdvisorError:
@@ -34,10 +38,10 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, query: str | N
         return Transient(f"The metrics server failed (HTTP {status}): {text}")
     if status in _REMEDIES:
         return Refused("prometheus", f"HTTP {status}", f"the server said: {text}", _REMEDIES[status])
-    remedy = "Ask for fewer points or series at a time, or raise the server's limit."
-    if not _TOO_MUCH.search(text):
-        remedy = "Correct the query, or the settings it is made of."
-    return Refused("query", query, f"the server said (HTTP {status}): {text}", remedy)
+    limit = f"the server said (HTTP {status}): {text}"
+    if _TOO_MUCH.search(text):
+        return TooMuch("query", query, limit, "Ask for fewer series at a time, or raise the server's limit.")
+    return Refused("query", query, limit, "Correct the query, or the settings it is made of.")
 
 
 def no_api(content_type: str, body: bytes, why: str) -> Refused:

@@ -130,6 +130,25 @@ def test_gpus_per_node_are_counted_on_every_node_and_allocated_ones_once(tmp_pat
     assert [job.gpus for job in read_text(tmp_path, f"{header}\n{rows}").jobs] == [8.0, 8.0]
 
 
+def test_of_several_partitions_that_a_waiting_job_would_take_the_first_is_its_pool(tmp_path):
+    [job] = read(tmp_path, line(**WAITING, Partition="long,short")).jobs
+    assert job.pool == "long"
+
+
+def test_jobs_of_several_clusters_are_refused_since_their_ids_may_be_the_same(tmp_path):
+    header, row = text_of(line()).splitlines()
+    assert len(read_text(tmp_path, f"Cluster|{header}\nwest|{row}\n").jobs) == 1
+    with pytest.raises(Refused, match="clusters east, west"):
+        read_text(tmp_path, f"Cluster|{header}\nwest|{row}\neast|{row}\n")
+
+
+def test_usage_that_is_not_read_is_said(tmp_path):
+    header, row = text_of(line()).splitlines()
+    batch = read_text(tmp_path, f"TRESUsageInAve|{header}\ngres/gpuutil=93|{row}\n")
+    assert any("TRESUsageIn columns are not read" in note for note in batch.notes)
+    assert batch.jobs[0].gpus == 4.0
+
+
 def test_parts_of_gpus_are_left_out(tmp_path):
     batch = read(tmp_path, line(), line(JobID="2", AllocTRES="gres/shard=2", ReqTRES="gres/shard=2"))
     assert rejected(batch) == {"shared_gpus": 1}
@@ -245,7 +264,7 @@ def test_a_run_a_day_beyond_its_limit_was_lost_by_slurm(tmp_path):
         line(JobID="1", **open_ended),
         line(JobID="2", Timelimit="UNLIMITED", **open_ended),
         line(JobID="3", Submit="2026-03-05T12:00:00", Start="2026-03-05T13:00:00", End="2026-03-05T14:00:00"),
-        line(JobID="4", Submit="2026-03-05T12:00:00", Start="2026-03-05T13:00:00", **open_ended),
+        line(JobID="4", Submit="2026-03-04T12:00:00", Start="2026-03-04T13:00:00", **open_ended),
     )
     runaway, unlimited, _, runs = batch.jobs
     assert (runaway.outcome, runaway.last_seen) == (Outcome.CENSORED, NOON + 3 * HOUR)
@@ -368,7 +387,7 @@ def test_a_zone_that_nobody_knows_is_refused(tmp_path, zone):
 def test_a_missing_column_is_named_with_the_command_that_writes_it(tmp_path, column):
     with pytest.raises(Refused, match=f"no column {column}") as refused:
         read_text(tmp_path, text_of(line()).replace(column, "Other", 1))
-    assert refused.value.remedy == f"Write it with: {SACCT_COMMAND}"
+    assert refused.value.remedy == f"Write it with: {SACCT_COMMAND} (one line)"
 
 
 def test_a_file_that_cannot_name_gpus_is_refused(tmp_path):

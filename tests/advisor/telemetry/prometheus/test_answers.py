@@ -26,7 +26,7 @@ def one(*pairs: object, **labels: str) -> dict[str, object]:
     return {"metric": labels, "values": list(pairs)}
 
 
-labels = st.dictionaries(st.sampled_from(["metric", "values", "value", "status", "pod", "__name__"]), st.text())
+labels = st.dictionaries(st.sampled_from(["metric", "values", "histograms", "status", "pod", "__name__"]), st.text())
 columns = st.lists(st.tuples(st.integers(0, 2**33), st.floats()), min_size=1, unique_by=lambda pair: pair[0]).map(
     sorted
 )
@@ -34,10 +34,10 @@ columns = st.lists(st.tuples(st.integers(0, 2**33), st.floats()), min_size=1, un
 
 @given(given=st.lists(st.tuples(labels, columns)))
 def test_what_a_server_stores_comes_back_as_it_was(given):
-    series = parse(
-        body([one(*([at / 8, _go(value)] for at, value in pairs), **found) for found, pairs in given])
-    ).series()
+    answer = parse(body([one(*([at / 8, _go(value)] for at, value in pairs), **found) for found, pairs in given]))
+    series = answer.series()
 
+    assert answer.rejections == ()
     assert [dict(found.labels) for found in series] == [found for found, _ in given]
     for found, (_, pairs) in zip(series, given, strict=True):
         np.testing.assert_array_equal(found.times, [at / 8 for at, _ in pairs])
@@ -67,6 +67,13 @@ def test_samples_out_of_order_are_sorted_and_a_second_of_one_moment_is_counted()
 
     assert (series.times.tolist(), series.values.tolist()) == ([60, 120], [1, 2])
     assert [(r.reason, r.count) for r in answer.rejections] == [(OUT_OF_ORDER, 1)]
+
+
+def test_a_moment_that_is_no_number_is_left_out_and_counted():
+    answer = parse(body([one([math.nan, "1"], [math.inf, "2"], [3, "4"])]))
+
+    assert [series.times.tolist() for series in answer.series()] == [[3]]
+    assert [(r.reason, r.count) for r in answer.rejections] == [(BROKEN_PAIR, 2)]
 
 
 def test_native_histograms_are_counted_and_the_plain_samples_beside_them_kept():

@@ -174,7 +174,6 @@ def test_a_pause_of_hours_is_not_waited_for():
         (403, b"no org id", "no org id.*tenant"),
         (404, b"404 page not found", "Mimir serves below /prometheus"),
         (414, b"", "HTTP 414.*POST"),
-        (422, {"status": "error", "error": "query processing would load too many samples"}, "too many.*fewer points"),
         (422, {"status": "error", "error": "many-to-many matching"}, "many-to-many.*Correct the query"),
     ],
 )
@@ -184,6 +183,15 @@ def test_what_would_not_pass_is_refused_at_once_with_what_was_said_and_a_remedy(
     with pytest.raises(Refused, match=words):
         values(a_client(script))
     assert (len(script.requests), script.pauses) == (1, [])
+
+
+def test_a_single_moment_that_is_too_much_is_refused_with_a_remedy():
+    script = Script(answer(422, {"status": "error", "error": "query processing would load too many samples"}))
+
+    with pytest.raises(Refused, match=r"too many samples.*fewer series"):
+        list(a_client(script).range("up", Window(0, 240, 60)))
+    # Five points, three, two, one: each time the earlier half.
+    assert [form["end"] for form in script.forms()] == [["240"], ["120"], ["60"], ["0"]]
 
 
 def test_a_failure_of_the_server_itself_is_transient():
@@ -340,6 +348,14 @@ def test_no_error_repeats_a_secret_that_the_server_repeats(step):
 
     assert "s3cret-token" not in str(raised.value)
     assert "h3ader" not in str(raised.value)
+
+
+def test_no_remark_repeats_a_secret():
+    client = a_client(Script(matrix(warnings=["Bearer s3cret-token is old"])), bearer_token="s3cret-token")
+
+    values(client)
+
+    assert client.notes == ("Bearer *** is old",)
 
 
 @pytest.mark.parametrize(

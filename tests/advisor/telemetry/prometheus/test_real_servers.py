@@ -104,9 +104,22 @@ def test_smaller_chunks_hold_the_same_samples(server):
 def test_one_point_more_than_the_limit_would_be_refused(prometheus):
     """The limit that the chunks keep to is the server's own."""
     with _client(prometheus) as client:
-        assert client._chunk("vector(1)", Window(0, 11_000 * STEP, STEP))[0].times.size == 11_001
+        form = {"query": "vector(1)", "start": "0", "step": "1"}
+        assert client._series("query_range", {**form, "end": "11000"})[0].times.size == 11_001
         with pytest.raises(Refused, match=r"11,000 points"):
-            client._chunk("vector(1)", Window(0, 11_001 * STEP, STEP))
+            client._series("query_range", {**form, "end": "11001"})
+
+
+def test_an_answer_larger_than_the_server_allows_is_fetched_in_parts(prometheus_servers):
+    server = prometheus_servers.load(_lines(), "--query.max-samples=3000")
+    window = Window(START, START + 3999 * STEP, STEP)
+
+    with _client(server) as client:
+        chunks = list(client.range(Selector("DCGM_FI_DEV_GPU_UTIL"), window))
+
+    assert [len(chunk) for chunk in chunks] == [2]
+    for series in chunks[0]:
+        np.testing.assert_array_equal(series.times, window.stamps())
 
 
 def test_labels_of_any_text_are_found_by_value_and_by_set(server):
