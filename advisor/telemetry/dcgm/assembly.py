@@ -57,6 +57,9 @@ class Assembly:
         pods = self._pods(shown, own)
         nodes, models = self._names()
         tracks, memories = [], {}
+        per_process: defaultdict[int, list[Quantity]] = defaultdict(list)
+        for at, quantity in own.per_process:
+            per_process[at].append(quantity)
         seen = self._seen()
         for at, device in enumerate(self.reading.devices):
             track = DeviceTrack(
@@ -72,8 +75,8 @@ class Assembly:
                 pods=pods[at],
             )
             tracks.append(track)
-            believed = frozenset(quantity for which, quantity in own.per_process if which == at)
-            memories[device] = DeviceMemory(seen[at], counters[at], codes[at], totals[at], believed)
+            believed = per_process.get(at, ())
+            memories[device] = DeviceMemory(seen[at], counters[at], codes[at], totals[at], frozenset(believed))
         return tuple(tracks), memories
 
     def _bounds(self, rows: Grouped) -> list[int]:

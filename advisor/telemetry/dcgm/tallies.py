@@ -37,14 +37,13 @@ class ComputeTally:
         self._bins = np.zeros(_BINS + 1, dtype=np.int64)
 
     def add(self, shares: Floats, estimated: int) -> None:
-        """Add ``shares``, of which so many are estimated."""
-        if shares.size:
-            self.count += shares.size
-            self.estimated += estimated
-            self.idle += int(np.count_nonzero(shares < _IDLE_BELOW))
-            self._sum += float(shares.sum())
-            self.peak = max(self.peak, float(shares.max()))
-            self._bins += np.bincount(np.rint(shares * _BINS).astype(np.int64), minlength=_BINS + 1)
+        """Add ``shares``, at least one, of which so many are estimated."""
+        self.count += shares.size
+        self.estimated += estimated
+        self.idle += int(np.count_nonzero(shares < _IDLE_BELOW))
+        self._sum += float(shares.sum())
+        self.peak = max(self.peak, float(shares.max()))
+        self._bins += np.bincount(np.rint(shares * _BINS).astype(np.int64), minlength=_BINS + 1)
 
     @property
     def mean(self) -> float:
@@ -75,7 +74,8 @@ class DeviceTally:
 
     def add_compute(self, source: ComputeSource, shares: Floats, estimated: int) -> None:
         """Add shares (0 to 1) of one source, of which so many are estimated."""
-        self.compute.setdefault(source, ComputeTally()).add(shares, estimated)
+        if shares.size:
+            self.compute.setdefault(source, ComputeTally()).add(shares, estimated)
 
     def add_memory(self, used: Floats, estimated: int) -> None:
         """Take note of bytes in use."""

@@ -220,7 +220,9 @@ class _Share:
         """Add every quantity."""
         for source, samples in self.track.compute.items():
             own = self.own.get(Quantity.UTILISATION) if source is ComputeSource.UTILISATION else None
-            tally.add_compute(source, *self._of(samples.times, samples.values, own))
+            shares, estimated = self._of(samples.times, samples.values, own)
+            # Each process is sampled at a moment of its own, so that two of them may come to more than all.
+            tally.add_compute(source, np.minimum(shares, 1.0), estimated)
         used = self.track.memory_used
         tally.add_memory(*self._of(used.times, used.values, self.own.get(Quantity.MEMORY_USED)))
         power = self.track.power
