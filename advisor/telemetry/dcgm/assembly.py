@@ -160,10 +160,13 @@ class Assembly:
 
     def _pods(self, shown: Shown, own: OwnValues) -> list[tuple[PodTrack, ...]]:
         containers: dict[tuple[int, int], str] = {}
+        virtual: set[tuple[int, int]] = set()
         for line, device, pod in zip(
             self.reading.lines, self.reading.device.tolist(), self.reading.pod.tolist(), strict=True
         ):
             containers[device, pod] = min(containers.get((device, pod), line.container), line.container)
+            if line.virtual:
+                virtual.add((device, pod))
         theirs: defaultdict[tuple[int, int], dict[Quantity, Samples]] = defaultdict(dict)
         for (device, pod, quantity), samples in own.samples.items():
             theirs[device, pod][quantity] = samples
@@ -171,7 +174,9 @@ class Assembly:
         for device, pod in sorted(shown):
             values = MappingProxyType(theirs.get((device, pod), {}))
             pair = device, pod
-            tracks[device].append(PodTrack(self.reading.pods[pod], containers[pair], shown[pair], values))
+            tracks[device].append(
+                PodTrack(self.reading.pods[pod], containers[pair], shown[pair], pair in virtual, values)
+            )
         return [tuple(each) for each in tracks]
 
     def _names(self) -> tuple[list[str], list[str]]:

@@ -111,6 +111,11 @@ class Holdings:
                 found |= {owner for owner in (owners[gone], owners[come]) if isinstance(owner, str)}
         return found, owners[int(who[-1])] if who[-1] >= 0 else None
 
+    @property
+    def in_company(self) -> bool:
+        """Whether two were ever shown at once, so that the exporter does not show only the last."""
+        return bool((self._looks()[2].sum(axis=0) > 1).any())
+
     def _looks(self) -> tuple[Floats, list[Owner], Flags]:
         """The moments at which any label was shown, the owners, and who was shown when (owners, moments)."""
         owners = list(dict.fromkeys(holder.owner for holder in self.holders))

@@ -154,12 +154,14 @@ class UsageMeter:
     def _add(self, track: DeviceTrack, state: _DeviceState, seen: _Seen) -> None:
         holdings = self._holdings(state, seen)
         hidden, alone = holdings.hidden()
+        all_shown = holdings.in_company or any(pod.virtual for pod in track.pods)
         jobs = dict.fromkeys(holder.owner for holder in holdings.holders if isinstance(holder.owner, str))
         for job in jobs.keys() - self._taken:
             tally = self._tallies.setdefault(job, {}).setdefault(
                 track.device, DeviceTally(sliced=track.device.instance is not None)
             )
             tally.hidden |= job in hidden
+            tally.all_shown |= all_shown
             own = {quantity: _summed(by_owner[job]) for quantity, by_owner in seen.own.items() if job in by_owner}
             _Share(track, holdings, job, own, self._interval).add_to(tally)
         for held, times in seen.times.items():
