@@ -57,6 +57,9 @@ class Assembly:
         pods = self._pods(shown, own)
         nodes, models = self._names()
         tracks, memories = [], {}
+        per_process: defaultdict[int, list[Quantity]] = defaultdict(list)
+        for at, quantity in own.per_process:
+            per_process[at].append(quantity)
         seen = self._seen()
         for at, device in enumerate(self.reading.devices):
             track = DeviceTrack(
@@ -72,8 +75,8 @@ class Assembly:
                 pods=pods[at],
             )
             tracks.append(track)
-            believed = frozenset(quantity for which, quantity in own.per_process if which == at)
-            memories[device] = DeviceMemory(seen[at], counters[at], codes[at], totals[at], believed)
+            believed = per_process.get(at, ())
+            memories[device] = DeviceMemory(seen[at], counters[at], codes[at], totals[at], frozenset(believed))
         return tuple(tracks), memories
 
     def _bounds(self, rows: Grouped) -> list[int]:
@@ -157,10 +160,13 @@ class Assembly:
 
     def _pods(self, shown: Shown, own: OwnValues) -> list[tuple[PodTrack, ...]]:
         containers: dict[tuple[int, int], str] = {}
+        virtual: set[tuple[int, int]] = set()
         for line, device, pod in zip(
             self.reading.lines, self.reading.device.tolist(), self.reading.pod.tolist(), strict=True
         ):
             containers[device, pod] = min(containers.get((device, pod), line.container), line.container)
+            if line.virtual:
+                virtual.add((device, pod))
         theirs: defaultdict[tuple[int, int], dict[Quantity, Samples]] = defaultdict(dict)
         for (device, pod, quantity), samples in own.samples.items():
             theirs[device, pod][quantity] = samples
@@ -168,7 +174,9 @@ class Assembly:
         for device, pod in sorted(shown):
             values = MappingProxyType(theirs.get((device, pod), {}))
             pair = device, pod
-            tracks[device].append(PodTrack(self.reading.pods[pod], containers[pair], shown[pair], values))
+            tracks[device].append(
+                PodTrack(self.reading.pods[pod], containers[pair], shown[pair], pair in virtual, values)
+            )
         return [tuple(each) for each in tracks]
 
     def _names(self) -> tuple[list[str], list[str]]:

@@ -53,6 +53,10 @@ class Holder:
         """Whether its job is known."""
         return isinstance(self.owner, str)
 
+    def runs_at(self, moment: float) -> bool:
+        """Whether it is known to run on the device at ``moment``: nobody gives a device back before."""
+        return self.known and self.first <= moment < self.end
+
     def shown_within(self, times: Floats, seconds: float) -> Flags:
         """At which of ``times`` the label was shown at most ``seconds`` before."""
         latest = np.concatenate([[self.last], self.shown])[
@@ -103,9 +107,14 @@ class Holdings:
         pairs = {(int(before[at]), int(who[at])): float(moments[at]) for at in changes[::-1]}
         found: set[str] = set()
         for (gone, come), moment in pairs.items():
-            if any(one.known and one.owner == owners[gone] and moment < one.end for one in self.holders):
+            if any(one.owner == owners[gone] and one.runs_at(moment) for one in self.holders):
                 found |= {owner for owner in (owners[gone], owners[come]) if isinstance(owner, str)}
         return found, owners[int(who[-1])] if who[-1] >= 0 else None
+
+    @property
+    def in_company(self) -> bool:
+        """Whether two were ever shown at once, so that the exporter does not show only the last."""
+        return bool((self._looks()[2].sum(axis=0) > 1).any())
 
     def _looks(self) -> tuple[Floats, list[Owner], Flags]:
         """The moments at which any label was shown, the owners, and who was shown when (owners, moments)."""

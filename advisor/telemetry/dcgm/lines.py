@@ -44,7 +44,11 @@ class Pod(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What the labels of one series say. ``node`` carries its rank, the more trusted the higher."""
+    """What the labels of one series say.
+
+    ``node`` carries its rank, the more trusted the higher. ``virtual``: the exporter knows virtual GPUs, and so shows
+    every pod on a device.
+    """
 
     quantity: Quantity
     pool: Pool
@@ -53,6 +57,7 @@ class Line(NamedTuple):
     model: str
     pod: Pod | None
     container: str
+    virtual: bool
 
 
 def renaming_targets(series: Iterable[Series]) -> frozenset[Target]:
@@ -87,6 +92,7 @@ def line_of(labels: Mapping[str, str], renaming: frozenset[Target], nodes: Mappi
         get("modelName") or get("model_name") or get("model") or "",
         pod,
         container,
+        "vgpu" in labels,
     )
 
 

@@ -37,14 +37,13 @@ class ComputeTally:
         self._bins = np.zeros(_BINS + 1, dtype=np.int64)
 
     def add(self, shares: Floats, estimated: int) -> None:
-        """Add ``shares``, of which so many are estimated."""
-        if shares.size:
-            self.count += shares.size
-            self.estimated += estimated
-            self.idle += int(np.count_nonzero(shares < _IDLE_BELOW))
-            self._sum += float(shares.sum())
-            self.peak = max(self.peak, float(shares.max()))
-            self._bins += np.bincount(np.rint(shares * _BINS).astype(np.int64), minlength=_BINS + 1)
+        """Add ``shares``, at least one, of which so many are estimated."""
+        self.count += shares.size
+        self.estimated += estimated
+        self.idle += int(np.count_nonzero(shares < _IDLE_BELOW))
+        self._sum += float(shares.sum())
+        self.peak = max(self.peak, float(shares.max()))
+        self._bins += np.bincount(np.rint(shares * _BINS).astype(np.int64), minlength=_BINS + 1)
 
     @property
     def mean(self) -> float:
@@ -58,12 +57,17 @@ class ComputeTally:
 
 
 class DeviceTally:
-    """What one job did with one device. ``hidden``: it was shared with nobody knows how many, so nothing counts."""
+    """What one job did with one device.
+
+    ``hidden``: it was shared with nobody knows how many, so nothing counts. ``all_shown``: the exporter has given proof
+    that it names every pod on the device.
+    """
 
     def __init__(self, *, sliced: bool) -> None:
         """Start with nothing; ``sliced`` is a MIG instance."""
         self.sliced = sliced
         self.hidden = False
+        self.all_shown = False
         self.compute: dict[ComputeSource, ComputeTally] = {}
         self.memory_peak_bytes: float | None = None
         self.memory_estimated = False
@@ -75,7 +79,8 @@ class DeviceTally:
 
     def add_compute(self, source: ComputeSource, shares: Floats, estimated: int) -> None:
         """Add shares (0 to 1) of one source, of which so many are estimated."""
-        self.compute.setdefault(source, ComputeTally()).add(shares, estimated)
+        if shares.size:
+            self.compute.setdefault(source, ComputeTally()).add(shares, estimated)
 
     def add_memory(self, used: Floats, estimated: int) -> None:
         """Take note of bytes in use."""
@@ -109,7 +114,8 @@ def usage_of(tallies: Sequence[DeviceTally], gpus: float | None) -> GpuUsage:
     Compute is that of one source: of those that covered at least half of what the best did, one without estimates
     before one with, then the most telling. Mean, 95th percentile and peak are each device's own, averaged over
     devices. Energy is given only where every GPU asked for was measured. A device that is hidden from the job adds
-    nothing, and what the others say of the job is an estimate; with none left, nothing is known.
+    nothing, and what the others say of the job is an estimate; with none left, nothing is known. So it is an estimate
+    where the job asked for part of a GPU and nothing shows that the exporter names more than the last pod on it.
     """
     clear = [tally for tally in tallies if not tally.hidden]
     source = _source(clear)
@@ -120,6 +126,8 @@ def usage_of(tallies: Sequence[DeviceTally], gpus: float | None) -> GpuUsage:
     count = sum(compute.count for compute in computes)
     estimated = any(compute.estimated for compute in computes) or any(tally.memory_estimated for tally in clear)
     estimated |= complete and any(tally.energy_estimated for tally in clear)
+    if gpus is not None and not float(gpus).is_integer():
+        estimated |= any(not (tally.all_shown or tally.sliced) for tally in clear)
     return GpuUsage(
         compute_mean=_mean([compute.mean for compute in computes]),
         compute_p95=_mean([compute.p95 for compute in computes]),

@@ -72,6 +72,8 @@ class PodShare(NamedTuple):
 class PodTrack:
     """A pod on a device: the ``times`` its label was shown, and the values that are its own.
 
+    ``virtual``: it was shown as the holder of a virtual GPU, by an exporter that shows all of them.
+
     ``own`` has rows only of times at which the exporter's per-process values are believed, which it has for
     utilisation and memory used, from version 4.8.2 on, if it may see processes.
     """
@@ -79,6 +81,7 @@ class PodTrack:
     pod: Pod
     container: str
     times: Floats
+    virtual: bool = False
     own: Mapping[Quantity, Samples] = field(default_factory=lambda: MappingProxyType({}))
 
 

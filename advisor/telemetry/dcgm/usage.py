@@ -154,12 +154,14 @@ class UsageMeter:
     def _add(self, track: DeviceTrack, state: _DeviceState, seen: _Seen) -> None:
         holdings = self._holdings(state, seen)
         hidden, alone = holdings.hidden()
+        all_shown = holdings.in_company or any(pod.virtual for pod in track.pods)
         jobs = dict.fromkeys(holder.owner for holder in holdings.holders if isinstance(holder.owner, str))
         for job in jobs.keys() - self._taken:
             tally = self._tallies.setdefault(job, {}).setdefault(
                 track.device, DeviceTally(sliced=track.device.instance is not None)
             )
             tally.hidden |= job in hidden
+            tally.all_shown |= all_shown
             own = {quantity: _summed(by_owner[job]) for quantity, by_owner in seen.own.items() if job in by_owner}
             _Share(track, holdings, job, own, self._interval).add_to(tally)
         for held, times in seen.times.items():
@@ -220,7 +222,9 @@ class _Share:
         """Add every quantity."""
         for source, samples in self.track.compute.items():
             own = self.own.get(Quantity.UTILISATION) if source is ComputeSource.UTILISATION else None
-            tally.add_compute(source, *self._of(samples.times, samples.values, own))
+            shares, estimated = self._of(samples.times, samples.values, own)
+            # Each process is sampled at a moment of its own, so that two of them may come to more than all.
+            tally.add_compute(source, np.minimum(shares, 1.0), estimated)
         used = self.track.memory_used
         tally.add_memory(*self._of(used.times, used.values, self.own.get(Quantity.MEMORY_USED)))
         power = self.track.power

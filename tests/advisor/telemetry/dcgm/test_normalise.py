@@ -174,6 +174,15 @@ def test_energy_grows_across_chunks_and_begins_again_after_a_reset():
     assert (energy.times.tolist(), energy.seconds.tolist()) == ([120.0, 180.0, 240.0], [60.0] * 3)
 
 
+def test_energy_and_errors_are_remembered_over_a_chunk_without_them():
+    first = normalise(exposed(f"{ENERGY}{{{OLD}}} 1000000000 1024000000", f"{XID}{{{OLD}}} 0 0"))
+    gap = normalise(exposed(f"{UTIL}{{{OLD}}} 50 50", begin=120.0), first.carried)
+    last = exposed(f"{ENERGY}{{{OLD}}} 1096000000", f"{XID}{{{OLD}}} 31", begin=240.0)
+    (track,) = normalise(last, gap.carried).tracks
+    assert (track.energy.joules.tolist(), track.energy.seconds.tolist()) == ([72_000.0], [180.0])
+    assert [tuple(each) for each in track.xids] == [(240.0, 31)]
+
+
 def test_energy_that_jumps_is_counted_and_adds_nothing():
     chunk = normalise(exposed(f"{ENERGY}{{{OLD}}} 1000000000 900000000000 1048000000 1072000000"))
     assert chunk.tracks[0].energy.joules.tolist() == [24_000.0]

@@ -106,6 +106,35 @@ def test_a_device_whose_owner_flips_tells_nothing_of_either():
         assert (usage.compute_mean, usage.compute_source, usage.energy_joules) == (None, None, None)
 
 
+def test_an_owner_that_flips_where_one_chunk_ends_is_seen_to_flip():
+    meter = UsageMeter(MINUTE)
+    meter.know([a_run("a"), a_run("b")])
+    first = normalise(exposed(f"{UTIL}{{{pod('a')}}} 60 60"))
+    meter.feed(first)
+    meter.feed(normalise(exposed(f"{UTIL}{{{pod('b')}}} 60 60", begin=2 * MINUTE), first.carried))
+    meter.feed(normalise(exposed(f"{UTIL}{{{pod('b')}}} 60 60", begin=4 * MINUTE), first.carried))
+    assert (meter.take("a").compute_mean, meter.take("b").compute_mean) == (None, None)
+
+
+def test_a_device_is_shared_only_from_when_another_is_first_shown_there():
+    usage = _usage(
+        a_run("a"), f"{UTIL}{{{pod('a')}}} 80 80 80 40", f"{UTIL}{{{pod('b')}}} - - 80 40", others=[a_run("b")]
+    )
+    assert usage.compute_mean == pytest.approx((0.8 + 0.8 + 0.4 + 0.2) / 4)
+
+
+def test_an_increment_of_energy_over_a_long_gap_is_nobodys():
+    lines = f"{ENERGY}{{{pod('a')}}} 1000000000 1024000000 - - - 1120000000", f"{UTIL}{{{pod('a')}}} 9 9 9 9 9 9"
+    assert _usage(a_run("a"), *lines).energy_joules == 24_000.0
+
+
+@pytest.mark.parametrize("label,gpus,estimated", [("", 0.25, True), (',vgpu="1"', 0.25, False), ("", 1.0, False)])
+def test_part_of_a_gpu_is_an_estimate_unless_the_exporter_shows_all_who_share(label, gpus, estimated):
+    """By default the exporter gives the whole device to the last pod, and others may be there that it never shows."""
+    usage = _usage(a_run("a", gpus=gpus), f"{UTIL}{{{pod('a')}{label}}} 60 60")
+    assert (usage.compute_mean, usage.estimated) == (pytest.approx(0.6), estimated)
+
+
 def test_one_hidden_device_of_two_leaves_an_estimate_from_the_other():
     usage = _usage(
         a_run("a", gpus=2.0),
