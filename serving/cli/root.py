@@ -38,8 +38,9 @@ class Entry(NamedTuple):
 
 
 COMMANDS: dict[str, Entry] = {
-    "ingest": Entry("serving.cli.ingest", "History from a file."),
+    "ingest": Entry("serving.cli.ingest", "History from a file or a live system."),
     "history": Entry("serving.cli.history", "What is stored, what was dropped and why."),
+    "doctor": Entry("serving.cli.doctor", "What works, what is missing, how to mend it."),
     "train": Entry("serving.cli.train", "Fit, calibrate, evaluate, register."),
     "models": Entry("serving.cli.models", "The model registry."),
     "evaluate": Entry("serving.cli.evaluate", "The measured quality on a trace or on the store."),

@@ -26,7 +26,7 @@ from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.prometheus.selectors import Matcher, Selector, any_of
 from advisor.telemetry.tally import RejectionTally
 
-__all__ = ["KubeQuestions", "Queries", "read_kube_records"]
+__all__ = ["KubeQuestions", "Queries", "read_kube_records", "watched"]
 
 _TERMINAL = ("Succeeded", "Failed")
 _OWNED = "label_slice_advisor_io_owned"
@@ -89,7 +89,7 @@ def read_kube_records(queries: Queries, asked: KubeQuestions, tally: RejectionTa
     last = _LastSeen(queries, hours, asked.now)
     return KubeRecords(
         facts=facts,
-        watch=_watch(queries, asked),
+        watch=watched(queries, asked.start, asked.now, asked.step_seconds),
         last_seen=last.of_pods(facts),
         last_of_nodes=last.of_nodes(facts),
         labels=asked.labels,
@@ -97,12 +97,13 @@ def read_kube_records(queries: Queries, asked: KubeQuestions, tally: RejectionTa
     )
 
 
-def _watch(queries: Queries, asked: KubeQuestions) -> Watch:
-    window = Window.over(asked.start, asked.now, asked.step_seconds)
+def watched(queries: Queries, start: datetime, now: datetime, step_seconds: int) -> Watch:
+    """When kube-state-metrics was looked at between two moments, if that is asked every ``step_seconds``."""
+    window = Window.over(start, now, step_seconds)
     for metric in _WATCHED:
-        query = f"max({queries.last_stamp(Selector(metric), 2 * asked.step_seconds)})"
+        query = f"max({queries.last_stamp(Selector(metric), 2 * step_seconds)})"
         stamps = [series.values for (answer,) in queries.ranges([query], window) for series in answer]
-        stamps += [series.values for series in queries.instant(query, asked.now)]
+        stamps += [series.values for series in queries.instant(query, now)]
         if stamps:
             return Watch.of(np.concatenate(stamps))
     return Watch.of(np.empty(0))

@@ -24,10 +24,13 @@ from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.prometheus.selectors import Selector, any_of
 from advisor.telemetry.tally import RejectionTally
 
-__all__ = ["PrometheusSource"]
+__all__ = ["USER_LABELS", "PrometheusSource"]
 
 Progress = Callable[[str, int, int], None]
 """Told of a stage, and how much of how much of it is done."""
+
+USER_LABELS = ("label_user", "label_owner", "label_username", "label_hub_jupyter_org_username")
+"""Labels of pods that may name their user, as kube-state-metrics writes them."""
 
 _SAMPLES_AT_A_TIME = 2_000_000
 _MOST_OPEN = timedelta(days=1)
@@ -43,7 +46,7 @@ class PrometheusSource:
 
     client: PrometheusClient
     options: PrometheusOptions
-    user_labels: tuple[str, ...] = ()
+    user_labels: tuple[str, ...] = USER_LABELS
     pins: Pins = field(default_factory=Pins)
     progress: Progress | None = None
 

@@ -1,0 +1,66 @@
+"""``gsa doctor``: what works, what is missing, what that costs and how to mend it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from advisor.clock import SystemClock
+from advisor.settings import load_settings
+from advisor.telemetry.dcgm.scales import Pins
+from advisor.telemetry.prometheus.client import PrometheusClient
+from advisor.telemetry.prometheus.doctor import Finding, Health, examine
+from advisor.telemetry.prometheus.source import USER_LABELS
+from serving.cli.options import ConfigOption, DebugOption, OutputOption
+from serving.cli.output import Output, render, table
+from serving.cli.root import ExitCode
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="What works, what is missing, how to mend it.")
+
+UrlOption = Annotated[
+    str | None,
+    typer.Option(
+        "--url", help="Address of the server with its path prefix; else [prometheus] url.", show_default=False
+    ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option("--cluster", help="Only series whose cluster label has this value.", show_default=False),
+]
+
+
+@app.callback()
+def _group() -> None:
+    """What works, what is missing, how to mend it."""
+
+
+@app.command("prometheus")
+def prometheus(
+    *,
+    url: UrlOption = None,
+    cluster: ClusterOption = None,
+    output: OutputOption = Output.TABLE,
+    config: ConfigOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """What a metrics server has of what history needs; leaves with 5 where no history can be read at all."""
+    del debug
+    options = load_settings(config).prometheus.replaced(url=url, cluster=cluster)
+    with PrometheusClient(options) as client:
+        found = examine(client, SystemClock().now(), USER_LABELS, options.step_seconds, Pins())
+        notes = client.notes
+    render(output, {"findings": [asdict(each) for each in found], "notes": list(notes)}, lambda: _tables(found, notes))
+    if any(each.health is Health.FATAL for each in found):
+        raise typer.Exit(ExitCode.GATE)
+
+
+def _tables(found: tuple[Finding, ...], notes: tuple[str, ...]) -> list[Table | str]:
+    rows = [(each.what, each.health, each.found, each.costs) for each in found]
+    parts: list[Table | str] = [table("metrics of the last hour", ("what", "health", "found", "what it costs"), rows)]
+    parts += [f"- {each.what}: {each.remedy}" for each in found if each.remedy]
+    return [*parts, *(f"- {note}" for note in notes)]
