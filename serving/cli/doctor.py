@@ -62,5 +62,9 @@ def prometheus(
 def _tables(found: tuple[Finding, ...], notes: tuple[str, ...]) -> list[Table | str]:
     rows = [(each.what, each.health, each.found, each.costs) for each in found]
     parts: list[Table | str] = [table("metrics of the last hour", ("what", "health", "found", "what it costs"), rows)]
-    parts += [f"- {each.what}: {each.remedy}" for each in found if each.remedy]
+    remedies: dict[str, list[str]] = {}
+    for each in found:
+        if each.remedy:
+            remedies.setdefault(each.remedy, []).append(each.what)
+    parts += [f"- {', '.join(whats)}: {remedy}" for remedy, whats in remedies.items()]
     return [*parts, *(f"- {note}" for note in notes)]
