@@ -140,8 +140,8 @@ class _Piece:
             gpus=self._gpus(),
             nodes=len({pod.node for pod in pods if pod.node is not None}) or None,
             created_by=None if creator is None else creator.shown,
-            restarts=sum(pod.restarts for pod in pods) + max(len(runs) - 1 - self._evictions(), 0) if pods else None,
-            evictions=self._evictions(),
+            restarts=sum(pod.restarts for pod in pods) + self._retries(runs) if pods else None,
+            evictions=self._evictions(runs),
             paused_seconds=_paused(runs),
             image_pull_seconds=max(pulls) if (pulls := self._known("image_pull_seconds")) else None,
             cpus=sum(cpus) if (cpus := [pod.cpus for pod in pods if pod.cpus is not None]) else None,
@@ -217,9 +217,18 @@ class _Piece:
             most = max(most, held)
         return round(most, 9)
 
-    def _evictions(self) -> int:
+    def _retries(self, runs: Sequence[_Run]) -> int:
+        """Further runs after one that failed."""
+        return sum(self._failed(run) for run in runs[:-1])
+
+    def _evictions(self, runs: Sequence[_Run]) -> int:
+        """Further runs after one that was taken away, or as often as the object itself says."""
         told = self.creator.evictions if self.creator is not None else 0
-        return max(told, sum(pod.reason in TAKEN_BY_THE_SYSTEM for pod in self.pods))
+        return max(told, len(runs[:-1]) - self._retries(runs))
+
+    def _failed(self, run: _Run) -> bool:
+        ended = [pod for pod in self.pods if pod.started is not None and pod.gone == run.end]
+        return any(pod.outcome is Outcome.FAILED and pod.reason not in TAKEN_BY_THE_SYSTEM for pod in ended)
 
     def _ending(self, runs: Sequence[_Run]) -> dict[str, Any]:
         """End and outcome, or when it was last seen."""
@@ -238,7 +247,8 @@ class _Piece:
         last = max(gone) if gone else runs[-1].end
         if last is None:
             return {}
-        outcome = self._outcome_of_pods()
+        told = None if creator is None else creator.outcome
+        outcome = told if told is not None and self.pods else self._outcome_of_pods()
         if outcome is Outcome.CENSORED or (creator is not None and creator.suspended):
             return {"outcome": Outcome.CENSORED, "last_seen": last}
         return self._closed(runs, last, outcome)

@@ -23,6 +23,7 @@ from tests.telemetry_world.things import JobObject, Pod, Sharing, Work
 __all__ = ["Expected", "expected", "kube_state_scrapes"]
 
 Floats = NDArray[np.float64]
+_TAKEN = {"Evicted", "NodeLost"}
 _WORST_FIRST = (Outcome.FAILED, Outcome.CANCELLED, Outcome.CENSORED, Outcome.COMPLETED)
 
 
@@ -217,11 +218,10 @@ class _Observer:
         )
 
     def _evictions(self, seen: Iterable[_Seen], objects: Iterable[JobObject]) -> int:
-        """Pods that were evicted, or how often a Job was suspended again, whichever is more."""
-        evicted = sum(
-            one.pod.reason == "Evicted" and one.pod.ended is not None and self._any(one.pod.ended, one.pod.deleted)
-            for one in seen
-        )
+        """Runs that the system ended and another followed, or how often a Job was suspended again: the larger."""
+        pods = [one.pod for one in seen]
+        last = max((pod.run for pod in pods), default=0)
+        evicted = len({pod.run for pod in pods if pod.reason in _TAKEN and pod.run < last})
         again = sum(self._any(begun, until or one.deleted) for one in objects for begun, until in one.suspended[1:])
         return max(evicted, again)
 

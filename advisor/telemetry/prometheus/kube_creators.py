@@ -59,6 +59,14 @@ class Creators:
             return job.owner or job.record
         return None
 
+    def _job_created(self, pod: Facts, created: float) -> float:
+        """When the Job was created that made a pod for another object; it was made with the first of its Jobs."""
+        for kind, name in pod.ever("kube_pod_owner"):
+            job = _of_the_time(self._jobs.get((pod.namespace, name), ()), created) if kind == "Job" else None
+            if job is not None and job.created is not None:
+                return job.created
+        return created
+
     @cached_property
     def _spans(self) -> dict[Named, list[tuple[float, float]]]:
         """When the pods of each object that tells nothing of itself were there, stretch by stretch."""
@@ -70,7 +78,7 @@ class Creators:
             found = self._found(pod, created)
             if isinstance(found, tuple):
                 until = max(pod.last_told("kube_pod_status_phase") or created, created)
-                spans.setdefault(found, []).append((created, until))
+                spans.setdefault(found, []).append((min(created, self._job_created(pod, created)), until))
         return {named: list(_joined(sorted(each))) for named, each in spans.items()}
 
 

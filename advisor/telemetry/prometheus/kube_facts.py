@@ -18,6 +18,7 @@ Labels: TypeAlias = tuple[str, ...]
 """Values of a reading's own labels, in its order; empty where a label is absent."""
 
 JOB_CREATED = "kube_job_created"
+JOB_CREATED_FIRST = "kube_job_created, the first of an hour"
 
 
 @dataclass(slots=True)
@@ -84,8 +85,9 @@ class _Namesakes:
         found: dict[float | None, Facts] = {}
         for metric, labels, series in self._told:
             for at, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
-                facts = found.setdefault(created.get(at), Facts(namespace, name))
-                facts.tell(metric, labels, value, at)
+                # Of two within an hour the rest is told of the later one; of the earlier one its pods have to tell.
+                which = value if metric == JOB_CREATED_FIRST else created.get(at)
+                found.setdefault(which, Facts(namespace, name)).tell(metric, labels, value, at)
         if len(found) > 1:
             # An hour in which its creation was not told says nothing that others do not.
             found.pop(None, None)
@@ -112,7 +114,8 @@ class KubeFacts:
             labels = tuple(series.labels.get(name, "") for name in reading.labels)
             if reading.of == "job":
                 namespace = series.labels.get("exported_namespace") or series.labels.get("namespace", "")
-                self._named[namespace, series.labels.get("job_name", "")].add(reading.metric, labels, series)
+                told = JOB_CREATED_FIRST if reading.least else reading.metric
+                self._named[namespace, series.labels.get("job_name", "")].add(told, labels, series)
                 continue
             facts = self._node(series.labels) if reading.of == "node" else self._pod(series.labels)
             if facts is None:

@@ -116,6 +116,7 @@ POD_READINGS = (
 
 JOB_READINGS = (
     _job("kube_job_created", costs="an object made anew under its old name is taken for the old one"),
+    Reading(selector=Selector("kube_job_created"), of="job", least=True),
     _job("kube_job_status_start_time"),
     _job("kube_job_status_completion_time"),
     _job("kube_job_complete", "condition"),

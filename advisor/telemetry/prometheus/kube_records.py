@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ _COMPLETED = "Completed"
 _ASKS = "kube_pod_container_resource_requests"
 _INIT_ASKS = "kube_pod_init_container_resource_requests"
 _GPU = "nvidia_com_gpu"
+_STARTED = "kube_pod_container_state_started"
 _OWNED = "label_slice_advisor_io_owned"
 _PRODUCT = re.compile(r"(-MIG-.*|-SHARED)$")
 _MISSED_SCRAPES = 2.5
@@ -56,7 +58,7 @@ class Watch:
         return following is not None and following - moment > _MISSED_SCRAPES * self.interval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class KubeRecords:
     """Makes records of ``facts``.
 
@@ -85,10 +87,11 @@ class KubeRecords:
             yield self._pod(uid, facts, created, creators.of(facts, created))
 
     def _pod(self, uid: str, facts: Facts, created: float, creator: CreatorRecord | None) -> PodRecord:
-        node_name, _ = (facts.ever("kube_pod_info") or [("", "")])[0]
+        # While it waits a pod is told of without a node.
+        node_name = next((labels[0] for labels in facts.ever("kube_pod_info") if labels[0]), "")
         node = self.facts.nodes.get(node_name)
         gpu_node = self._gpu_node(node, node_name)
-        started = facts.least("kube_pod_container_state_started") or facts.least("kube_pod_start_time")
+        started = facts.least(self._start_metric)
         end, outcome, seen, reason = self._end(uid, facts, started)
         labels = self._labels(facts)
         scheduled = facts.least("kube_pod_status_scheduled_time")
@@ -114,6 +117,12 @@ class KubeRecords:
             placeholder=labels.get(_OWNED) == "true",
             labels=labels,
         )
+
+    @cached_property
+    def _start_metric(self) -> str:
+        """What says when containers began to run; where nothing does, when the kubelet first saw their pods."""
+        told = any(_STARTED in pod.told for pod in self.facts.pods.values())
+        return _STARTED if told else "kube_pod_start_time"
 
     def _labels(self, facts: Facts) -> dict[str, str]:
         told = facts.ever("kube_pod_labels")

@@ -16,7 +16,7 @@ from advisor.telemetry.prometheus.kube_records import KubeRecords, Watch
 from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.tally import RejectionTally
 
-READINGS = {each.metric: each for each in (*POD_READINGS, *NODE_READINGS, *JOB_READINGS)}
+READINGS = {each.metric: each for each in reversed((*POD_READINGS, *NODE_READINGS, *JOB_READINGS))}
 LABELS = ("label_user", "label_slice_advisor_io_owned")
 POD = {"uid": "u1", "namespace": "ml", "pod": "train-0"}
 GPU = {"resource": "nvidia_com_gpu", "container": "main"}
@@ -222,7 +222,7 @@ def test_jobs_of_a_job_set_are_one_piece_of_work():
     first, second = (pod.creator for pod in told.records())
     assert first == second
     assert first is not None
-    assert (first.kind, first.name, first.created) == ("JobSet", "set", at(100))
+    assert (first.kind, first.name, first.created) == ("JobSet", "set", at(99))
 
 
 def test_the_pods_of_a_deployment_are_work_of_their_own():
