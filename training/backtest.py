@@ -208,5 +208,5 @@ def _digest(jobs: Sequence[Job]) -> str:
             job.start,
             job.gone_at,
         )
-        digest.update(repr(shown).encode())
+        digest.update(repr(shown if job.usage is None else (*shown, job.usage)).encode())
     return digest.hexdigest()[:16]

@@ -45,7 +45,7 @@ class DurationPredictor:
     """
 
     def __init__(self, model: DurationModel | None = None) -> None:
-        self._features = DurationFeatures()
+        self._features = DurationFeatures(with_usage=model is not None and model.with_usage)
         self._live = None if model is None else LiveModel(model)
         self._floor = MedianOfFive(PRIOR) if self._live is None else self._live.floor
         self._placed: dict[str, Placement] = {}
