@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from advisor.domain.explanations import FeatureEffect
 from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.jobs import Job
+from advisor.domain.units import counted
 from advisor.features.table import Feature
 from advisor.forecast.duration_model import DurationModel
 
@@ -77,7 +78,9 @@ def narrower(
     if job.name is None and job.image is None:
         found.append("give the job a name or an image that stays the same when the same work runs again")
     if count < _ENOUGH_ENDS:
-        found.append(f"wait for more ends: {count} jobs of {key} have ended, and about {_ENOUGH_ENDS} show a habit")
+        found.append(
+            f"wait for more ends: of {key} {counted(count, 'job')} ended so far, and about {_ENOUGH_ENDS} show a habit"
+        )
     found += [f"say {name}: the request left it out and the usual was taken" for name in unsaid]
     if not runs and law.quantile(0.9) > _WIDE * law.quantile(0.1):
         found.append("ask again once it runs: work this varied is told apart best by the age it has reached")

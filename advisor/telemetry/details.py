@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from advisor.domain.units import counted
 from advisor.domain.usage import ComputeSource, GpuUsage
 from advisor.telemetry.mapping import TableMapping
 from advisor.telemetry.times import TimeReader, number
@@ -78,8 +79,7 @@ class DetailReader:
         if most is not None and 0.0 < most <= _FEW_PERCENT and mapping.gpu_utilisation_full > 1.0:
             said.append('no gpu_utilisation is above 1 %: if they are ratios, set units.gpu_utilisation = "ratio"')
         for (ours, why), (count, example) in self._odd.items():
-            cells = "1 cell" if count == 1 else f"{count} cells"
-            said.append(f"{cells} of {ours} left out, {why}; the first: {example}")
+            said.append(f"{counted(count, 'cell')} of {ours} left out, {why}; the first: {example}")
         return tuple(said)
 
     def _count(self, ours: str, why: str, at: int, text: str) -> None:
