@@ -17,6 +17,7 @@ from advisor.domain.forecasts import DemandForecast, DurationForecast, RiseForec
 from advisor.domain.jobs import Job, pool_of
 from advisor.domain.nodepools import ClusterSnapshot, NodePool
 from advisor.domain.plans import Advice, Mode, PoolAdvice
+from advisor.domain.units import counted
 from advisor.errors import Refused
 from advisor.planning.advice import AdviceTerms, PoolForesight, advise_pool, gpu_need
 from advisor.planning.costs import Prices
@@ -188,4 +189,4 @@ def _by_pool(jobs: Sequence[Job], pools: Sequence[NodePool]) -> dict[str, list[J
 
 
 def _homeless(pool: str, jobs: int) -> str:
-    return f"{jobs} jobs of the history belong to pool {pool}, which the cluster does not have"
+    return f"the history has {counted(jobs, 'job')} of pool {pool}, which the cluster does not have"

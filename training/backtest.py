@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from advisor.domain.jobs import Job
 from advisor.domain.reports import DurationReport, HeadToHead, RunProtocol
-from advisor.domain.units import SECONDS_PER_DAY, utc
+from advisor.domain.units import SECONDS_PER_DAY, counted, utc
 from advisor.errors import Refused
 from advisor.features.duration import DURATION_SCHEMA
 from advisor.forecast.baselines import MEDIAN_OF_5
@@ -160,7 +160,7 @@ def _protocol(history: History, settings: BacktestSettings, refits: int, remarks
         "ends come before submissions of the same second, which keep the order of the history",
     ]
     if any(job.start_assumed for job in jobs):
-        assumed.append(f"start taken to be the submission for {sum(job.start_assumed for job in jobs)} jobs")
+        assumed.append(f"start taken to be the submission for {counted(sum(job.start_assumed for job in jobs), 'job')}")
     if not refits:
         assumed.append("too few jobs had ended to fit a model: the baseline stands in throughout")
     return RunProtocol(
@@ -175,7 +175,7 @@ def _protocol(history: History, settings: BacktestSettings, refits: int, remarks
 
 
 def _not_scored(jobs: int) -> list[str]:
-    return [f"{jobs} jobs after the split have no known duration above zero and are not scored"] if jobs else []
+    return [f"not scored: {counted(jobs, 'job')} after the split, of no known duration above zero"] if jobs else []
 
 
 def _not_asked(seen: Mapping[str, DurationModel]) -> list[str]:
@@ -208,5 +208,5 @@ def _digest(jobs: Sequence[Job]) -> str:
             job.start,
             job.gone_at,
         )
-        digest.update(repr(shown).encode())
+        digest.update(repr(shown if job.usage is None else (*shown, job.usage)).encode())
     return digest.hexdigest()[:16]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from advisor.domain.jobs import Job, Outcome
 from advisor.domain.units import utc
 from advisor.errors import Defect
-from advisor.features.duration import DURATION_SCHEMA, DurationFeatures
+from advisor.features.duration import DURATION_SCHEMA, USAGE_SCHEMA, DurationFeatures
 from advisor.features.latest import LATEST
 from advisor.features.replay import EventKind, events_of
 from advisor.forecast.live import run_seconds
@@ -34,9 +34,11 @@ _TOLD_EVERY = 1000
 class DurationTable:
     """Rows and outcomes of jobs, in the order the jobs were given; times are Unix seconds, NaN while unknown.
 
+    Rows have the columns of usage only where the history tells of any.
     ``rows`` and ``latest``, the submissions around each job (:mod:`advisor.features.latest`) when it was asked about,
     are kept of the last of them by submission only where there is a ``place`` for each job (-1: not kept);
     ``seconds`` is how long a job ran, or was seen to run where ``censored``; ``gone`` when that became known.
+    Of rows only ``shown`` columns are answered, all where it is None.
     """
 
     rows: Floats
@@ -47,6 +49,25 @@ class DurationTable:
     seconds: Floats
     censored: Bools
     place: NDArray[np.intp] | None = None
+    shown: NDArray[np.intp] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features whose columns are answered, in order."""
+        names = (DURATION_SCHEMA if self.rows.shape[1] == len(DURATION_SCHEMA) else USAGE_SCHEMA).names
+        return names if self.shown is None else tuple(names[column] for column in self.shown)
+
+    def telling(self, jobs: NDArray[np.intp]) -> DurationTable:
+        """This table without the columns of usage that tell no two of ``jobs`` apart.
+
+        A history without usage is fitted as if there were no such thing, and its model is the same to the last byte.
+        """
+        first = len(DURATION_SCHEMA)
+        usage = self.asked(jobs)[0][:, first:]
+        known = ~np.isnan(usage)
+        low, high = np.where(known, usage, np.inf).min(axis=0), np.where(known, usage, -np.inf).max(axis=0)
+        shown = np.append(np.arange(first), first + np.flatnonzero(low < high))
+        return self if shown.size == self.rows.shape[1] else replace(self, shown=shown)
 
     def kept(self, jobs: NDArray[np.intp]) -> NDArray[np.intp]:
         """Those of ``jobs`` whose rows were kept."""
@@ -61,7 +82,8 @@ class DurationTable:
         places = jobs if self.place is None else self.place[jobs]
         if places.size and places.min() < 0:
             raise Defect("a job is asked about whose row was not kept")
-        return self.rows[places], self.latest[places]
+        rows = self.rows[places]
+        return rows if self.shown is None else rows[:, self.shown], self.latest[places]
 
     def known_at(self, now: float) -> tuple[Floats, Bools, Bools]:
         """As of ``now``: seconds run so far, whether that is the whole duration, and which jobs have run at all.
@@ -112,9 +134,10 @@ def _places(submit: Floats, newest: int | None) -> NDArray[np.intp] | None:
 def _asked(
     jobs: Sequence[Job], until: datetime, place: NDArray[np.intp] | None, progress: Progress | None
 ) -> tuple[Floats, Singles]:
-    features = DurationFeatures()
+    with_usage = any(job.usage is not None for job in jobs)
+    features = DurationFeatures(with_usage=with_usage)
     size = len(jobs) if place is None else int(place.max()) + 1
-    rows = np.full((size, len(DURATION_SCHEMA)), np.nan)
+    rows = np.full((size, len(USAGE_SCHEMA if with_usage else DURATION_SCHEMA)), np.nan)
     latest = np.full((size, LATEST), np.nan, dtype=np.float32)
     asked = 0
     for event in events_of(jobs, until):

@@ -16,8 +16,8 @@ from scipy.stats import rankdata
 from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.units import SECONDS_PER_DAY
 from advisor.errors import Refused
-from advisor.features.duration import DURATION_SCHEMA
-from advisor.features.table import KnownWhen
+from advisor.features.duration import schema_of
+from advisor.features.table import FeatureSchema, KnownWhen
 from advisor.forecast.blend import BlendSettings
 from advisor.forecast.calibration import CalibrationSettings
 from advisor.forecast.duration_model import DurationModel
@@ -91,6 +91,8 @@ def fit_forests(
     usable = usable[np.argsort(table.submit[usable], kind="stable")][-settings.newest_jobs :]
     logs = np.log(seconds[usable]) + np.where(ended[usable], 0.0, settings.running_adds)
     weights = np.exp((table.submit[usable] - table.submit[usable[-1]]) / (settings.decay_days * SECONDS_PER_DAY))
+    table = table.telling(usable)
+    schema = schema_of(table.names)
     rows, _ = table.asked(usable)
     never = np.array(~np.isnan(rows).any(axis=0))
     # LightGBM works outside the interpreter's lock, so the second core fits the second opinion.
@@ -104,10 +106,10 @@ def fit_forests(
         fitted_at=datetime.fromtimestamp(now, UTC),
         leaves_since=datetime.fromtimestamp(_oldest(table.submit, now, settings.leaf_jobs), UTC),
         jobs=usable.size,
-        columns=DURATION_SCHEMA.names,
-        fingerprint=DURATION_SCHEMA.fingerprint,
-        never_missing=tuple(np.array(DURATION_SCHEMA.names)[never].tolist()),
-        usual=_usual(rows, never),
+        columns=schema.names,
+        fingerprint=schema.fingerprint,
+        never_missing=tuple(np.array(schema.names)[never].tolist()),
+        usual=_usual(rows, never, schema),
         prior=_overall(np.log(seconds[ended & ran]), settings.grid),
         decay_days=settings.decay_days,
         grid=settings.grid,
@@ -160,11 +162,11 @@ def _two_forests(rows: Floats, target: Floats, weights: Floats, settings: Durati
     return tuple(forests)
 
 
-def _usual(rows: Floats, never_missing: Bools) -> dict[str, float]:
+def _usual(rows: Floats, never_missing: Bools, schema: FeatureSchema) -> dict[str, float]:
     """Medians of what may be unknown of a job with a history, where it was known of every job of the fit."""
     return {
         feature.name: float(np.median(rows[:, column]))
-        for column, feature in enumerate(DURATION_SCHEMA.features)
+        for column, feature in enumerate(schema.features)
         if feature.known_when is not KnownWhen.HISTORY and never_missing[column]
     }
 

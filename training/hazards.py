@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import lightgbm
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from advisor.domain.units import SECONDS_PER_DAY
 from advisor.errors import Refused
 from advisor.forecast.grid import LogGrid
-from advisor.forecast.hazard import HAZARD_COLUMNS, HazardBins, HazardModel, HazardRows
+from advisor.forecast.hazard import HazardBins, HazardModel, HazardRows, hazard_columns
 from training.duration_table import DurationTable
 
 __all__ = ["HazardSettings", "fit_hazard", "hazard_bins"]
@@ -85,21 +85,28 @@ def fit_hazard(
     # Of a running job's present bin nothing is known yet.
     lived = places < last[:, np.newaxis] + ended[usable][:, np.newaxis]
     died = (places == last[:, np.newaxis]) & ended[usable][:, np.newaxis]
-    parts = list(_rows(table, usable, bins, lived))
+    parts = _Parts(hazard_columns(table.names), tuple(_rows(table, usable, bins, lived)))
     booster = _boosted(parts, died[lived], np.repeat(weights, lived.sum(axis=1)), settings, (seed, threads))
     return HazardModel(booster.model_to_string(), bins)
 
 
+class _Parts(NamedTuple):
+    """All that is shown, part by part, and what its columns are called."""
+
+    columns: tuple[str, ...]
+    rows: tuple[HazardRows, ...]
+
+
 def _boosted(
-    parts: Sequence[HazardRows], died: Bools, weights: Floats, settings: HazardSettings, seed_threads: tuple[int, int]
+    parts: _Parts, died: Bools, weights: Floats, settings: HazardSettings, seed_threads: tuple[int, int]
 ) -> lightgbm.Booster:
     try:
         data = lightgbm.Dataset(
-            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.rows for part in parts.rows]),
             died,
             weight=weights,
-            init_score=np.concatenate([part.start for part in parts]),
-            feature_name=list(HAZARD_COLUMNS),
+            init_score=np.concatenate([part.start for part in parts.rows]),
+            feature_name=list(parts.columns),
             params={"max_bin": settings.bins, "verbosity": -1},
             free_raw_data=True,
         )

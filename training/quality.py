@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from advisor.domain.reports import DurationReport, DurationScores, PromotionDecision
+from advisor.domain.units import counted
 from advisor.forecast.baselines import MEDIAN_OF_5
 from advisor.forecast.duration import MODEL
 
@@ -25,7 +26,7 @@ def may_be_served(report: DurationReport, version: str | None, champion: str | N
     ours, floor = report.scores[MODEL], report.scores[MEDIAN_OF_5]
     measures = {**_measures(MODEL, ours), **_measures(MEDIAN_OF_5, floor)}
     if ours.n < _LEAST_SCORED:
-        reason = f"only {ours.n} jobs could be scored, and {_LEAST_SCORED} are needed to tell"
+        reason = f"only {counted(ours.n, 'job')} could be scored, and {_LEAST_SCORED} are needed to tell"
         return PromotionDecision(promoted=False, version=version, reasons=(reason,), measures=measures)
     verdicts = _verdicts(ours, floor, MEDIAN_OF_5, 1.0)
     met = None if champion is None else _met(report, champion)
@@ -42,7 +43,7 @@ def may_be_served(report: DurationReport, version: str | None, champion: str | N
     reasons = [reason for _, reason in verdicts]
     if kept:
         reasons.append(
-            f"the {champion} stays: {ours.n} jobs have come since it was fitted, and {_LEAST_SCORED} are needed"
+            f"the {champion} stays: {counted(ours.n, 'job')} came since it was fitted, and {_LEAST_SCORED} are needed"
             " to tell which is better"
         )
     return PromotionDecision(

@@ -12,6 +12,7 @@ __all__ = [
     "SECONDS_PER_DAY",
     "SECONDS_PER_HOUR",
     "SECONDS_PER_MINUTE",
+    "counted",
     "finite",
     "parse_duration",
     "positive",
@@ -83,3 +84,12 @@ def shown_duration(seconds: float) -> str:
         if abs(seconds) < limit:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds / SECONDS_PER_DAY:.3g} d"
+
+
+def counted(number: int, one: str) -> str:
+    """``number`` of something as people write it.
+
+    >>> counted(1, "job"), counted(2000, "job")
+    ('1 job', '2,000 jobs')
+    """
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"

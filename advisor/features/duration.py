@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -21,8 +22,9 @@ from advisor.features.keys import JobKeys, keys_of
 from advisor.features.latest import LATEST_OF_ALL, LATEST_OF_KEY, latest_of
 from advisor.features.recent import RecentTimes, RecentValues, median_of, quantile_of
 from advisor.features.table import Feature, FeatureSchema, KnownWhen
+from advisor.features.usage_history import KEY_USAGE, usage_values
 
-__all__ = ["DURATION_SCHEMA", "DurationFeatures"]
+__all__ = ["DURATION_SCHEMA", "USAGE_SCHEMA", "DurationFeatures", "schema_of"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -30,8 +32,15 @@ Singles = NDArray[np.float32]
 _OUTCOME_CODES = {Outcome.COMPLETED: 0.0, Outcome.FAILED: 1.0, Outcome.CANCELLED: 2.0}
 
 
-def _of_key(prefix: str, whose: str) -> list[Feature]:
-    return [replace(f, name=f"{prefix}_{f.name}", meaning=f"{whose}: {f.meaning}") for f in KEY_FEATURES]
+_KEYS = {
+    "og": "jobs of the same owner and GPU count",
+    "o": "jobs of the same owner",
+    "ogn": "jobs of the same owner, GPU count and name",
+}
+
+
+def _of_key(prefix: str, features: Sequence[Feature] = KEY_FEATURES) -> list[Feature]:
+    return [replace(f, name=f"{prefix}_{f.name}", meaning=f"{_KEYS[prefix]}: {f.meaning}") for f in features]
 
 
 def _of_group(prefix: str, whose: str) -> list[Feature]:
@@ -43,9 +52,9 @@ def _of_group(prefix: str, whose: str) -> list[Feature]:
 
 DURATION_SCHEMA = FeatureSchema(
     (
-        *_of_key("og", "jobs of the same owner and GPU count"),
-        *_of_key("o", "jobs of the same owner"),
-        *_of_key("ogn", "jobs of the same owner, GPU count and name"),
+        *_of_key("og"),
+        *_of_key("o"),
+        *_of_key("ogn"),
         Feature("og_last_outcome", "how the latest of the same owner and GPU count ended", "0 done, 1 failed, 2 cut"),
         *_of_group("namespace", "jobs of the same namespace"),
         *_of_group("kind", "jobs of the same GPU kind"),
@@ -66,21 +75,32 @@ DURATION_SCHEMA = FeatureSchema(
 )
 """The columns of every row, in order. Unknown is NaN."""
 
+_USAGE_FEATURES = tuple(feature for prefix in _KEYS for feature in _of_key(prefix, KEY_USAGE))
+USAGE_SCHEMA = FeatureSchema(DURATION_SCHEMA.features + _USAGE_FEATURES)
+"""The same, and behind them what telemetry tells of GPUs: the columns of rows where a history has any of it."""
+
+
+def schema_of(columns: Collection[str]) -> FeatureSchema:
+    """The schema of a model fitted on ``columns``: those of every row, and those of usage that it was fitted on."""
+    chosen = tuple(feature for feature in _USAGE_FEATURES if feature.name in columns)
+    return FeatureSchema(DURATION_SCHEMA.features + chosen) if chosen else DURATION_SCHEMA
+
+
 _UNSEEN = KeyHistory()
 _NOT_OPEN: tuple[None, list[KeyHistory]] = (None, [])
 _GROUP_WINDOW = 20
 
 
 class DurationFeatures:
-    """The live state behind :data:`DURATION_SCHEMA`.
+    """The live state behind :data:`DURATION_SCHEMA`, and where wanted behind :data:`USAGE_SCHEMA`.
 
     The verbs change it and come in the order things happened; :meth:`row` and :meth:`history` only look.
     Telling of the same submission, start or end twice changes nothing while the job is open.
     """
 
-    schema = DURATION_SCHEMA
-
-    def __init__(self) -> None:
+    def __init__(self, *, with_usage: bool = False) -> None:
+        """Rows have the columns of usage too if ``with_usage``."""
+        self._with_usage = with_usage
         self._keys: dict[tuple[object, ...], KeyHistory] = {}
         self._groups: dict[tuple[object, ...], RecentValues] = {}
         self._all = RecentValues(100)
@@ -132,8 +152,12 @@ class DurationFeatures:
             run.log_seconds = math.log(seconds)
         for history in histories:
             history.ended(run, moment, job.outcome)
-        if not run.censored:
-            self._count_end(job, run.log_seconds, moment)
+        if run.censored:
+            return
+        self._count_end(job, run.log_seconds, moment)
+        if job.usage is not None:
+            for history in histories:
+                history.measured(job.usage)
 
     def is_open(self, job_id: str) -> bool:
         """Whether a job of that id was submitted and is not gone."""
@@ -166,7 +190,7 @@ class DurationFeatures:
     def row(self, job: Job, now: datetime) -> Floats:
         """The features of ``job`` as if submitted at ``now``, one number per column of the schema.
 
-        Only what the request says of itself is read from ``job``: never its start, end or outcome.
+        Only what the request says of itself is read from ``job``: never its start, end, outcome or usage.
         """
         moment = now.timestamp()
         keys = keys_of(job)
@@ -176,8 +200,8 @@ class DurationFeatures:
         values = same.values(moment)
         values += owner.values(moment)
         # A job without a name is one whose name has not been seen: it is not refused where all others have names.
-        named = keys.owner_gpus_name
-        values += (_UNSEEN if named is None else self._keys.get(named, _UNSEEN)).values(moment)
+        called = self._keys.get(keys.owner_gpus_name, _UNSEEN) if keys.owner_gpus_name is not None else _UNSEEN
+        values += called.values(moment)
         values.append(math.nan if outcome is None else _OUTCOME_CODES[outcome])
         for group in _groups_of(job, keys):
             values += self._of_group(group)
@@ -190,6 +214,9 @@ class DurationFeatures:
             math.nan if job.priority is None else job.priority,
             math.log(job.time_limit_seconds) if job.time_limit_seconds else math.nan,
         )
+        if self._with_usage:
+            for history in (same, owner, called):
+                values += usage_values(history.usage)
         return np.array(values, dtype=np.float64)
 
     def latest(self, job: Job, now: datetime) -> Singles:

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from advisor.domain.jobs import Outcome
+from advisor.domain.usage import GpuUsage
 from advisor.features.recent import RecentTimes, RecentValues, kept, median_of, quantile_of
 from advisor.features.survival import kaplan_meier_quantiles
 from advisor.features.table import Feature
+from advisor.features.usage_history import UsageHistory
 
 __all__ = ["KEY_FEATURES", "KeyHistory", "Run"]
 
@@ -89,11 +91,13 @@ class KeyHistory:
         "_submits",
         "count",
         "last_outcome",
+        "usage",
     )
 
     def __init__(self) -> None:
         self.count = 0
         self.last_outcome: Outcome | None = None
+        self.usage: UsageHistory | None = None
         self._logs = RecentValues(_WINDOW)
         self._outcomes: list[Outcome] = []
         self._recent: list[Run] = []
@@ -142,6 +146,12 @@ class KeyHistory:
             self.count += 1
             self._logs.add(run.log_seconds)
         self._ended_values = None
+
+    def measured(self, usage: GpuUsage) -> None:
+        """What a job that ended did with its GPUs."""
+        if self.usage is None:
+            self.usage = UsageHistory()
+        self.usage.add(usage)
 
     def values(self, now: float) -> list[float]:
         """The features of :data:`KEY_FEATURES` for a job submitted at ``now`` (Unix seconds), in that order."""

@@ -17,12 +17,14 @@ class KnownWhen(StrEnum):
 
     ``REQUEST`` comes with the request itself (a gap: the asker did not say); ``HISTORY`` from what its owner
     had done before (a gap: there is no history yet); ``OTHERS`` from what had become of other people's jobs like
-    it (a gap: it is the first of its kind).
+    it (a gap: it is the first of its kind); ``TELEMETRY`` from what was measured of its owner's jobs (a gap: nothing
+    was).
     """
 
     REQUEST = "with the request"
     HISTORY = "from what happened before"
     OTHERS = "from what happened to others before"
+    TELEMETRY = "from what was measured before"
 
 
 @dataclass(frozen=True, slots=True)

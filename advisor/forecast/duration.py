@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from advisor.domain.explanations import DurationExplanation, FeatureEffect
 from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from advisor.domain.jobs import Job
-from advisor.domain.units import SECONDS_PER_DAY, utc
+from advisor.domain.units import utc
 from advisor.features.duration import DurationFeatures
 from advisor.features.latest import LATEST
 from advisor.features.replay import Event, EventKind, events_of
@@ -25,6 +25,7 @@ from advisor.forecast.baselines import MEDIAN_OF_5, PRIOR, MedianOfFive, ages_of
 from advisor.forecast.duration_model import UNKNOWN, DurationModel
 from advisor.forecast.explain import effects_of, narrower
 from advisor.forecast.live import Inquiry, LiveAnswer, LiveModel, Placement, place, refusal
+from advisor.forecast.past import PastJobs
 
 __all__ = ["MODEL", "DurationModel", "DurationPredictor"]
 
@@ -35,7 +36,6 @@ MODEL = "model"
 
 _NO_MODEL = "no_model: no model has been fitted; the median of the last five stands in"
 _CHUNK = 50_000
-_REMEMBERED_DAYS = 14.0
 
 
 class DurationPredictor:
@@ -45,12 +45,12 @@ class DurationPredictor:
     """
 
     def __init__(self, model: DurationModel | None = None) -> None:
-        self._features = DurationFeatures()
+        self._features = DurationFeatures(with_usage=model is not None and model.with_usage)
         self._live = None if model is None else LiveModel(model)
         self._floor = MedianOfFive(PRIOR) if self._live is None else self._live.floor
         self._placed: dict[str, Placement] = {}
         self._rows: dict[str, Floats] = {}
-        self._closed: dict[str, float] = {}
+        self._past = PastJobs()
 
     @property
     def version(self) -> str | None:
@@ -60,11 +60,11 @@ class DurationPredictor:
     def replay(self, jobs: Sequence[Job], until: datetime) -> None:
         """Take in what happened to ``jobs`` up to and including ``until``, in the order it happened.
 
-        May be called again with later or with the same jobs: what is known already is passed over. Ends
-        are remembered for 14 days for this.
+        May be called again with later or with the same jobs, however old: what is known already is passed over.
         """
         limit = utc(until, "until")
-        self.take([event for event in events_of(jobs, limit) if event.job.id not in self._closed])
+        past = [self._is_past(job) for job in jobs]
+        self.take([event for event in events_of(jobs, limit) if not past[event.place]])
 
     def take(self, events: Sequence[Event]) -> None:
         """Take in ``events``, in the order given, none of which was told before.
@@ -90,13 +90,22 @@ class DurationPredictor:
             self._take_one(EventKind.ENDED, job, max(gone, job.start or job.submit))
 
     def _take_one(self, kind: EventKind, job: Job, moment: datetime) -> None:
-        if job.id in self._closed:
+        if self._is_past(job):
             return
         events = [Event(moment.timestamp(), 0, 0, kind, moment, job)]
         if kind is not EventKind.SUBMITTED and not self._features.is_open(job.id):
             # Seen for the first time when it had already started or ended: better late than never.
             events.insert(0, Event(job.submit.timestamp(), 0, 0, EventKind.SUBMITTED, job.submit, job))
         self._take(events)
+
+    @property
+    def passed_over(self) -> int:
+        """How often a job was not taken in because it is too old to be told from one that was, long ago."""
+        return self._past.passed_over
+
+    def _is_past(self, job: Job) -> bool:
+        """Whether ``job`` was taken in before and is gone."""
+        return not self._features.is_open(job.id) and self._past.holds(job.id, job.submit.timestamp())
 
     def _take(self, events: Sequence[Event]) -> None:
         """Histories first, since they need no model; then all new jobs are placed at once; then the leaves."""
@@ -116,7 +125,7 @@ class DurationPredictor:
                 self._features.started(job)
             else:
                 self._features.ended(job, event.moment)
-                self._close(job.id, event.at)
+                self._past.add(job.id, job.submit.timestamp())
                 placed_now[job.id] = False
         if self._live is None:
             self._take_to_floor(events)
@@ -147,13 +156,6 @@ class DurationPredictor:
             if event.kind is EventKind.ENDED:
                 self._placed.pop(job_id, None)
                 self._rows.pop(job_id, None)
-
-    def _close(self, job_id: str, at: float) -> None:
-        self._closed[job_id] = at
-        oldest = next(iter(self._closed))
-        while self._closed[oldest] < at - _REMEMBERED_DAYS * SECONDS_PER_DAY:
-            del self._closed[oldest]
-            oldest = next(iter(self._closed))
 
     def forecast(
         self, jobs: Sequence[Job], now: datetime, elapsed: Sequence[float] | None = None

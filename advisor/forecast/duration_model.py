@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.units import utc
 from advisor.errors import AdvisorError, Refused
-from advisor.features.duration import DURATION_SCHEMA
-from advisor.features.table import KnownWhen
+from advisor.features.duration import DURATION_SCHEMA, USAGE_SCHEMA, schema_of
+from advisor.features.table import FeatureSchema, KnownWhen
 from advisor.forecast.baselines import NO_HISTORY
 from advisor.forecast.blend import BlendSettings
 from advisor.forecast.calibration import CalibrationSettings
@@ -81,7 +81,17 @@ class DurationModel:
         """Keep the time in UTC and check the columns."""
         object.__setattr__(self, "fitted_at", utc(self.fitted_at, "fitted_at"))
         object.__setattr__(self, "leaves_since", utc(self.leaves_since, "leaves_since"))
-        DURATION_SCHEMA.require(self.columns, self.fingerprint)
+        self.schema.require(self.columns, self.fingerprint)
+
+    @cached_property
+    def schema(self) -> FeatureSchema:
+        """The features it was fitted on: those of every history, and those of usage that its own had."""
+        return schema_of(self.columns)
+
+    @property
+    def with_usage(self) -> bool:
+        """Whether it asks what the jobs of a key did with their GPUs."""
+        return len(self.columns) > len(DURATION_SCHEMA)
 
     def __eq__(self, other: object) -> bool:
         """Equal where everything saved is equal."""
@@ -176,16 +186,27 @@ class DurationModel:
     def _gaps(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Floats]:
         """Per column: must a gap go to the baseline; may it be filled; with what."""
         never = np.array([name in self.never_missing for name in self.columns])
-        asked = np.array([f.known_when is not KnownWhen.HISTORY for f in DURATION_SCHEMA.features])
+        asked = np.array([f.known_when is not KnownWhen.HISTORY for f in self.schema.features])
         usual = np.array([self.usual.get(name, math.nan) for name in self.columns])
         return never & ~asked, never & asked, usual
 
+    def own(self, rows: Floats) -> Floats:
+        """``rows`` of any history with the columns of this model and no others: NaN for usage that they lack."""
+        if rows.shape[1] == len(self.columns):
+            return rows
+        if not self.with_usage:
+            return rows[:, : len(self.columns)]
+        if rows.shape[1] == len(DURATION_SCHEMA):
+            rows = np.pad(rows, ((0, 0), (0, len(USAGE_SCHEMA) - len(DURATION_SCHEMA))), constant_values=math.nan)
+        return rows[:, [USAGE_SCHEMA.names.index(name) for name in self.columns]]
+
     def readable(self, rows: Floats) -> tuple[Floats, NDArray[np.bool_], list[tuple[str, ...]]]:
-        """``rows`` with nothing in them that a tree would misread, which of them can be read, and what was done.
+        """This model's columns of ``rows``, with nothing that a tree would misread; which can be read; what was done.
 
         A row cannot be read where a history is missing that no row of the fit lacked: the trees have never
         learnt what that means.
         """
+        rows = self.own(rows)
         forbidden, fillable, usual = self._gaps
         missing = np.isnan(rows)
         lacking, to_fill = missing & forbidden, missing & fillable

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from advisor.domain.explanations import FeatureEffect
 from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.jobs import Job
-from advisor.features.duration import DURATION_SCHEMA
+from advisor.domain.units import counted
+from advisor.features.table import Feature
 from advisor.forecast.duration_model import DurationModel
 
 __all__ = ["effects_of", "narrower"]
@@ -21,6 +22,7 @@ Floats = NDArray[np.float64]
 _PLAIN: Mapping[str, tuple[str, Callable[[float], float]]] = {
     "ln s": ("s", math.exp),
     "ln(1 + s)": ("s", math.expm1),
+    "ln bytes": ("bytes", math.exp),
     "ln(1 + jobs)": ("jobs", math.expm1),
 }
 """Units of features that are logarithms, and how to read them without."""
@@ -33,12 +35,14 @@ _WIDE = 30.0
 
 def effects_of(model: DurationModel, rows: Floats) -> list[tuple[FeatureEffect, ...]]:
     """What moved the trees most for each row, strongest first: exact Shapley values of the forests (Lundberg 2018)."""
-    filled, _, _ = model.readable(rows)
+    shown = model.own(rows)
+    filled, _, _ = model.readable(shown)
     pushed = model.contributions(filled)
-    return [_strongest(row, push) for row, push in zip(rows, pushed, strict=True)]
+    features = model.schema.features
+    return [_strongest(features, row, push) for row, push in zip(shown, pushed, strict=True)]
 
 
-def _strongest(row: Floats, pushed: Floats) -> tuple[FeatureEffect, ...]:
+def _strongest(features: Sequence[Feature], row: Floats, pushed: Floats) -> tuple[FeatureEffect, ...]:
     whole = float(np.abs(pushed).sum())
     if not whole > 0:
         return ()
@@ -54,7 +58,7 @@ def _strongest(row: Floats, pushed: Floats) -> tuple[FeatureEffect, ...]:
         )
         for place in order.tolist()
         if abs(pushed[place]) >= _LEAST_SHARE * whole
-        for feature in (DURATION_SCHEMA.features[place],)
+        for feature in (features[place],)
         for unit, plain in (_PLAIN.get(feature.unit, (feature.unit, float)),)
     )
 
@@ -74,7 +78,9 @@ def narrower(
     if job.name is None and job.image is None:
         found.append("give the job a name or an image that stays the same when the same work runs again")
     if count < _ENOUGH_ENDS:
-        found.append(f"wait for more ends: {count} jobs of {key} have ended, and about {_ENOUGH_ENDS} show a habit")
+        found.append(
+            f"wait for more ends: of {key} {counted(count, 'job')} ended so far, and about {_ENOUGH_ENDS} show a habit"
+        )
     found += [f"say {name}: the request left it out and the usual was taken" for name in unsaid]
     if not runs and law.quantile(0.9) > _WIDE * law.quantile(0.1):
         found.append("ask again once it runs: work this varied is told apart best by the age it has reached")

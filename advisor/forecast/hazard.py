@@ -8,6 +8,7 @@ the same work again and again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from advisor.features.duration import DURATION_SCHEMA
 from advisor.features.latest import LATEST_OF_ALL, LATEST_OF_KEY, ended_and_logs
 from advisor.forecast.grid import LogGrid
 
-__all__ = ["HAZARD_COLUMNS", "HazardBins", "HazardModel", "HazardRows"]
+__all__ = ["HAZARD_COLUMNS", "HazardBins", "HazardModel", "HazardRows", "hazard_columns"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -55,8 +56,7 @@ _OFFSETS = (
 )
 _OFFSET_COLUMNS = [DURATION_SCHEMA.names.index(name) for name in _OFFSETS]
 
-HAZARD_COLUMNS = (
-    *DURATION_SCHEMA.names,
+_COUNTED = (
     *(
         f"{key}_{what}"
         for key in ("ogn", "og", "o", "all")
@@ -66,7 +66,15 @@ HAZARD_COLUMNS = (
     "edge",
     *(f"{name}_to_edge" for name in (*_OFFSETS, "og_latest", "o_latest")),
 )
-"""What one (job, bin) row shows the model, in order."""
+
+
+def hazard_columns(names: Sequence[str]) -> tuple[str, ...]:
+    """What one (job, bin) row shows a model fitted on the features ``names``, in order."""
+    return (*names, *_COUNTED)
+
+
+HAZARD_COLUMNS = hazard_columns(DURATION_SCHEMA.names)
+"""The same for a model that knows nothing of usage."""
 
 
 class HazardRows(NamedTuple):
@@ -105,8 +113,8 @@ class HazardBins:
         """What the model is shown of jobs with feature rows ``base`` and ``latest`` submissions (n rows each)."""
         died, at_risk, lost = self._counts(latest)
         hazards = _shrunken(died, at_risk)
-        rows = np.empty((len(base), len(self), len(HAZARD_COLUMNS)), dtype=np.float32)
         first = base.shape[1]
+        rows = np.empty((len(base), len(self), first + len(_COUNTED)), dtype=np.float32)
         rows[:, :, :first] = base[:, np.newaxis, :]
         for part, hazard in enumerate(hazards):
             # Where nothing was seen the hazard is that of the wider key, which is shown already.

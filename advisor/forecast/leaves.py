@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from advisor.domain.forecasts import OutcomeChances
 from advisor.domain.jobs import Outcome
 from advisor.forecast.grid import LogGrid
+from advisor.forecast.running import RunningJobs
 
 __all__ = ["CAUSES", "LeafCounts", "LeafHistograms"]
 
@@ -45,7 +46,7 @@ class LeafHistograms:
         self._total = np.zeros(trees * leaves_per_tree)
         # Jobs lost sight of are rare, so their histogram is made when the first one comes.
         self._lost: Floats | None = None
-        self._running = _RunningJobs(trees)
+        self._running = RunningJobs(trees, grid)
         # Most jobs complete, so only the others are kept apart; on many clusters none are told of.
         self._by_cause: NDArray[np.float32] | None = None
         self._overall = dict.fromkeys(Outcome, 0.0)
@@ -82,7 +83,7 @@ class LeafHistograms:
         rows = self._first_row + leaves
         alive = np.zeros((len(rows), len(self._members), self.grid.cells))
         total = self._total[rows]
-        running = [self._running.in_leaves(own, now, self.grid) for own in leaves]
+        running = [self._running.in_leaves(own, now) for own in leaves]
         for place, (trees, _, weights) in enumerate(running):
             if trees.size:
                 total[place] += np.bincount(trees, weights=weights, minlength=total.shape[1])
@@ -178,52 +179,3 @@ def _product_limits(ended: Floats, alive: Floats) -> tuple[Floats, Floats]:
     died = np.divide(ended, at_risk, out=np.zeros_like(ended), where=~(at_risk <= 0))
     survival: Floats = np.multiply.accumulate(np.maximum(1.0 - died, 0.0), axis=-1)
     return died, survival
-
-
-class _RunningJobs:
-    """Jobs running now, as rows that one comparison can search: leaves, start and weight of each."""
-
-    def __init__(self, trees: int) -> None:
-        self._place: dict[str, int] = {}
-        self._ids: list[str] = []
-        self._leaves = np.zeros((64, trees), dtype=np.int32)
-        self._trees = trees
-        self._start = np.zeros(64)
-        self._weight = np.zeros(64)
-
-    def add(self, job_id: str, leaves: LeafIndices, start: float, weight: float) -> None:
-        if job_id in self._place:
-            return
-        place = len(self._ids)
-        if place == self._start.size:
-            self._leaves = np.concatenate([self._leaves, np.zeros_like(self._leaves)])
-            self._start = np.concatenate([self._start, np.zeros_like(self._start)])
-            self._weight = np.concatenate([self._weight, np.zeros_like(self._weight)])
-        self._place[job_id] = place
-        self._ids.append(job_id)
-        self._leaves[place] = leaves
-        self._start[place] = start
-        self._weight[place] = weight
-
-    def remove(self, job_id: str) -> None:
-        """Close the gap with the last row, so that rows stay together."""
-        place = self._place.pop(job_id, None)
-        if place is None:
-            return
-        last_id = self._ids.pop()
-        if last_id != job_id:
-            last = len(self._ids)
-            self._ids[place] = last_id
-            self._place[last_id] = place
-            for column in (self._leaves, self._start, self._weight):
-                column[place] = column[last]
-
-    def in_leaves(
-        self, leaves: LeafIndices, now: float, grid: LogGrid
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
-        """Who shares a leaf with one job's ``leaves``: the trees, the cells of their ages, their weights."""
-        count = len(self._ids)
-        # Faster on one axis than on two.
-        who, trees = np.divmod(np.flatnonzero(self._leaves[:count] == leaves), self._trees)
-        ages = np.log(np.maximum(now - self._start[who], 1.0))
-        return trees, grid.cells_of(ages), self._weight[who]

@@ -85,6 +85,8 @@ def refusal(placement: Placement, cdf: Floats | None) -> tuple[str, ...] | None:
     """Why the baseline must stand in for a model that said ``cdf``; None where the model may answer."""
     if placement.leaves is None:
         return placement.reasons
+    if placement.hazard is None:
+        return ("no_hazard: the job had ended when it was told of, so nothing was kept of what was known before it",)
     if cdf is None:
         return (f"{NO_HISTORY}: no job that fell where this one falls is known",)
     if not np.isfinite(cdf).all():

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from advisor.domain.jobs import Job, Outcome
+from advisor.telemetry.details import NO_TIME, DetailReader
 from advisor.telemetry.mapping import COLUMN_FIELDS, TableMapping
 from advisor.telemetry.tables import TraceTable
 from advisor.telemetry.tally import UNKNOWN_OUTCOME, RejectionTally
@@ -16,13 +17,15 @@ from advisor.telemetry.times import TimeReader, number
 
 __all__ = ["RowInterpreter", "Unfit"]
 
-_NO_TIME = frozenset({"", "nan", "nat", "none", "null", "unknown", "n/a"})
 _TEXTS = ("user", "namespace", "name", "image", "gpu_kind", "pool")
 _MOST_SECONDS = 1e10
 # No cluster has more; a number beyond it is a slip that would drown every sum it enters.
 _MOST_COUNT = 1e6
 _DIGEST_BYTES = 10
-
+# Mapped to a column later on, these must not make other jobs of rows without an id.
+_NOT_OF_IDENTITY = frozenset(
+    {"priority", "time_limit", "scheduled", "restarts", "created_by", "gpu_utilisation", "gpu_memory_peak"}
+)
 
 Row = Mapping[str, str]
 """The mapped cells of one row by our names, in the order of :data:`COLUMN_FIELDS`."""
@@ -57,6 +60,7 @@ class RowInterpreter:
         self._source = source
         self._now = now
         self._times = TimeReader(mapping.time)
+        self._details = DetailReader(mapping, self._times, now)
         self._ids: set[str] = set()
         self._contents: dict[bytes, int] = {}
         self._at: dict[str, int] = {}
@@ -90,7 +94,10 @@ class RowInterpreter:
         columns = self._mapping.columns
         said = list(self._times.notes())
         if "start" not in columns and not {"duration", "end"} <= set(columns):
-            said.append("no start column: every job is taken as started at its submission")
+            begun = (
+                "when it was given a node, else at its submission" if "scheduled" in columns else "at its submission"
+            )
+            said.append(f"no start column: every job is taken as started {begun}")
         if "outcome" not in columns:
             said.append("no outcome column: every job with an end counts as completed")
         if "gpus" not in columns:
@@ -99,6 +106,7 @@ class RowInterpreter:
             said.append("no id column: jobs are recognised by the content of their rows")
         if self._open_ended:
             said.append(f"{self._open_ended} jobs have no end: last seen at the last event of the file (censored)")
+        said.extend(self._details.notes())
         return tuple(said)
 
     def _fields(self, at: int, cells: Sequence[str], tally: RejectionTally) -> dict[str, Any] | None:
@@ -111,7 +119,8 @@ class RowInterpreter:
         except Unfit as error:
             tally.add(error.reason, f"row {at}: {error.detail}")
             return None
-        for moment in (fields["submit"], fields["start"], fields["end"], fields["last_seen"]):
+        fields.update(self._details.read(at, row, fields))
+        for moment in (fields["submit"], fields["scheduled"], fields["start"], fields["end"], fields["last_seen"]):
             if moment is not None and (self._end_of_file is None or moment > self._end_of_file):
                 self._end_of_file = moment
         self._ids.add(identity)
@@ -131,11 +140,8 @@ class RowInterpreter:
             "outcome": outcome,
             "start_assumed": times.start_assumed,
             "gpus": self._gpus(row),
-            "cpus": self._optional(row, "cpus"),
             "calendar_known": self._mapping.time.calendar_known,
         }
-        nodes = self._optional(row, "nodes")
-        fields["nodes"] = None if nodes is None else int(nodes)
         for ours in _TEXTS:
             fields[ours] = row.get(ours) or None
         if identity in self._ids:
@@ -148,7 +154,7 @@ class RowInterpreter:
             if not identity:
                 raise Unfit("no_id", "its id is empty")
             return identity
-        content = "\x1f".join(row.values())
+        content = "\x1f".join(cell for ours, cell in row.items() if ours not in _NOT_OF_IDENTITY)
         digest = hashlib.blake2b(content.encode(), digest_size=_DIGEST_BYTES).digest()
         # Rows may be equal in everything that was recorded and still be two jobs of one bulk submission.
         nth = self._contents[digest] = self._contents.get(digest, 0) + 1
@@ -162,7 +168,7 @@ class RowInterpreter:
             if start is None and end is not None and length is not None and self._ran(length):
                 start = end - self._positive(length)
             elif start is None and "start" not in self._at:
-                start, assumed = submit, True
+                start, assumed = self._moment(row, "scheduled") or submit, True
             if end is None and start is not None and length is not None:
                 end = start + self._positive(length)
         except OverflowError as error:
@@ -182,7 +188,7 @@ class RowInterpreter:
 
     def _moment(self, row: Row, ours: str) -> datetime | None:
         text = row.get(ours)
-        if text is None or text.lower() in _NO_TIME:
+        if text is None or text.lower() in NO_TIME:
             return None
         try:
             return self._times.moment(text)
@@ -206,16 +212,6 @@ class RowInterpreter:
             return number(text)
         except ValueError as error:
             raise Unfit("bad_number", f"{ours} {text!r}") from error
-
-    def _optional(self, row: Row, ours: str) -> float | None:
-        """A number that only describes the job: one that is missing or odd is unknown."""
-        if ours not in row:
-            return None
-        try:
-            value = number(row[ours])
-        except ValueError:
-            return None
-        return value if 0 <= value <= _MOST_COUNT else None
 
     def _gpus(self, row: Row) -> float:
         if "gpus" not in self._at:

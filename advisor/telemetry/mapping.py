@@ -9,6 +9,9 @@
     [units]
     duration = "s"            # ms, s (default), min, h
     gpus = "count"            # count (default), milli
+    time_limit = "s"          # as duration; that of duration by default
+    gpu_utilisation = "percent"       # percent (default), ratio
+    gpu_memory_peak = "MiB"           # bytes, MiB (default), GiB
     time = "s"                # ns, us, ms, s (default), min, h: of unix, relative and interval times
 
     [time]
@@ -53,10 +56,17 @@ COLUMN_FIELDS = (
     "cpus",
     "nodes",
     "outcome",
+    "priority",
+    "time_limit",
+    "scheduled",
+    "restarts",
+    "created_by",
+    "gpu_utilisation",
+    "gpu_memory_peak",
 )
 """What a column of a table may be mapped to."""
 
-_LABELS = frozenset({"id", "user", "namespace", "name", "image", "gpu_kind", "pool"})
+_LABELS = frozenset({"id", "user", "namespace", "name", "image", "gpu_kind", "pool", "created_by"})
 
 _DURATION_UNITS = {
     "ms": timedelta(milliseconds=1),
@@ -67,9 +77,11 @@ _DURATION_UNITS = {
 # A timedelta has no nanoseconds; these are counted in seconds instead.
 _TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _GPU_UNITS = {"count": 1.0, "milli": 1000.0}
+_UTILISATION_UNITS = {"percent": 100.0, "ratio": 1.0}
+_MEMORY_UNITS = {"bytes": 1.0, "MiB": 2.0**20, "GiB": 2.0**30}
 _SECTIONS = {
     "columns": set(COLUMN_FIELDS),
-    "units": {"duration", "gpus", "time"},
+    "units": {"duration", "gpus", "time", "time_limit", "gpu_utilisation", "gpu_memory_peak"},
     "time": {"kind", "zone", "origin", "format"},
     "outcomes": {str(outcome) for outcome in Outcome},
 }
@@ -112,12 +124,19 @@ class TimeRule:
 class TableMapping:
     """Everything needed to read a table: ``columns`` are ours to theirs, ``outcomes`` their words to ours.
 
-    ``gpus_divisor`` turns their GPU numbers into GPUs.
+    ``gpus_divisor`` turns their GPU numbers into GPUs. ``gpu_utilisation_full`` is how they write a GPU that
+    is used wholly, ``gpu_memory_unit`` the bytes in one unit of their memory; both say whether the mapping
+    stated them.
     """
 
     columns: Mapping[str, str]
     duration_unit: timedelta = _DURATION_UNITS["s"]
     gpus_divisor: float = 1.0
+    time_limit_unit: timedelta = _DURATION_UNITS["s"]
+    gpu_utilisation_full: float = _UTILISATION_UNITS["percent"]
+    gpu_utilisation_stated: bool = False
+    gpu_memory_unit: float = _MEMORY_UNITS["MiB"]
+    gpu_memory_stated: bool = False
     time: TimeRule = field(default_factory=TimeRule)
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
 
@@ -150,18 +169,27 @@ def mapping_from(document: Mapping[str, Any]) -> TableMapping:
     _check_outcomes(columns, outcomes)
     rule = _time_rule(document.get("time", {}), _choice("units.time", units.get("time", "s"), _TIME_UNITS))
     if rule.kind is TimeKind.INTERVAL:
-        for ours in ("start", "end"):
+        for ours in ("scheduled", "start", "end"):
             _refuse_if(
                 ours in columns, f"columns.{ours}", columns.get(ours), "interval times give submissions only",
                 "Map duration instead, or use another time.kind.",
             )  # fmt: skip
-    return TableMapping(
-        columns=columns,
-        duration_unit=_choice("units.duration", units.get("duration", "s"), _DURATION_UNITS),
-        gpus_divisor=_choice("units.gpus", units.get("gpus", "count"), _GPU_UNITS),
-        time=rule,
-        outcomes=outcomes,
-    )
+    return TableMapping(columns=columns, time=rule, outcomes=outcomes, **_units(units))
+
+
+def _units(section: Mapping[str, Any]) -> dict[str, Any]:
+    def unit(name: str, default: str, meanings: Mapping[str, _Meaning]) -> _Meaning:
+        return _choice(f"units.{name}", section.get(name, default), meanings)
+
+    return {
+        "duration_unit": unit("duration", "s", _DURATION_UNITS),
+        "gpus_divisor": unit("gpus", "count", _GPU_UNITS),
+        "time_limit_unit": unit("time_limit", section.get("duration", "s"), _DURATION_UNITS),
+        "gpu_utilisation_full": unit("gpu_utilisation", "percent", _UTILISATION_UNITS),
+        "gpu_utilisation_stated": "gpu_utilisation" in section,
+        "gpu_memory_unit": unit("gpu_memory_peak", "MiB", _MEMORY_UNITS),
+        "gpu_memory_stated": "gpu_memory_peak" in section,
+    }
 
 
 def _refuse_if(wrong: bool, field: str, value: object, limit: str, remedy: str) -> None:

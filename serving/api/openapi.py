@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
@@ -52,12 +54,32 @@ def document(app: FastAPI, batch_limit: int) -> dict[str, Any]:
         made = get_openapi(
             title=app.title, version=app.version, summary=app.summary, description=app.description, routes=app.routes
         )
+        _with_whole_examples(made, app)
         schemas = made["components"]["schemas"]
         schemas.update(_own_schemas())
         for asked in (DurationsAsk, AllocationsAsk):
             schemas[asked.__name__]["properties"]["jobs"]["maxItems"] = batch_limit
         app.openapi_schema = made
     return app.openapi_schema
+
+
+def _with_whole_examples(made: dict[str, Any], app: FastAPI) -> None:
+    """Put the examples in as they were given: the library leaves out every field that is null, which answers have."""
+    for context in iter_route_contexts(app.routes):
+        route = context.original_route
+        if not isinstance(route, APIRoute) or not route.include_in_schema:
+            continue
+        for method in route.methods or ():
+            operation = made["paths"][context.path_format][method.lower()]
+            for status, response in route.responses.items():
+                _copy_examples(response, operation["responses"][str(status)])
+            _copy_examples((route.openapi_extra or {}).get("requestBody", {}), operation.get("requestBody", {}))
+
+
+def _copy_examples(given: Mapping[str, Any], made: dict[str, Any]) -> None:
+    for kind, content in given.get("content", {}).items():
+        if "example" in content:
+            made["content"][kind]["example"] = content["example"]
 
 
 def _own_schemas() -> dict[str, Any]:

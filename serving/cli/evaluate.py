@@ -13,6 +13,7 @@ from rich.table import Table
 
 from advisor.domain.jobs import Job
 from advisor.domain.reports import DemandReport, HorizonScores
+from advisor.domain.units import counted
 from advisor.errors import Refused
 from advisor.forecast.registry import CHALLENGER, CHAMPION
 from advisor.history.store import HistoryStore
@@ -22,7 +23,7 @@ from advisor.telemetry.series import read_series
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from dashboards.report import duration_report_html
 from serving.cli.options import ConfigOption, DebugOption, HtmlOption, OutputOption
-from serving.cli.output import Output, counted, minute, progress_bar, render, stages, table
+from serving.cli.output import Output, minute, progress_bar, render, stages, table
 from serving.cli.training import backtest_settings, duration_tables
 from serving.logs import set_up_logs
 from serving.wiring import open_registry

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Protocol
 
 import yaml
@@ -22,7 +24,6 @@ __all__ = [
     "Report",
     "Stages",
     "Step",
-    "counted",
     "kept_in",
     "minute",
     "origin",
@@ -36,6 +37,7 @@ __all__ = [
 
 
 _PLAIN_WIDTH = 140
+_BULLET = re.compile(r" *- ")
 _STAGES = {"features": "reading the past of each job", "refits": "fitting and replaying", "scores": "scoring"}
 """What people are told of the stages of a training."""
 
@@ -88,7 +90,16 @@ def show(parts: Sequence[Table | str]) -> None:
     console = printer()
     for part in parts:
         # Wrapped between words only: a path broken in two could not be copied.
-        console.print(part, overflow="ignore", crop=False)
+        console.print(_hanging(part, console.width), overflow="ignore", crop=False)
+
+
+def _hanging(part: Table | str, width: int) -> Table | str:
+    """A bullet wrapped so that its further lines stand under its text and not under the mark; all else as it is."""
+    mark = _BULLET.match(part) if isinstance(part, str) else None
+    if mark is None or "\n" in str(part):
+        return part
+    lines = wrap(str(part), width, subsequent_indent=" " * mark.end(), break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def printer() -> Console:
@@ -121,11 +132,6 @@ def _cell(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_cell, value)) or "-"
     return str(value)
-
-
-def counted(number: int, one: str) -> str:
-    """``number`` of something as people write it: ``1 job``, ``2,000 jobs``."""
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
 
 
 def origin(*, synthetic: bool) -> str:

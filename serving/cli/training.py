@@ -10,12 +10,12 @@ from typing import Any
 from rich.table import Table
 
 from advisor.domain.reports import DurationReport, DurationScores, PromotionDecision
-from advisor.domain.units import shown_duration
+from advisor.domain.units import counted, shown_duration
 from advisor.errors import Refused
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings
 from serving.cli.alone import training_alone
-from serving.cli.output import counted, minute, stages, table
+from serving.cli.output import minute, stages, table
 from serving.wiring import open_registry
 from training.backtest import BacktestSettings
 from training.demand import DemandFitSettings

@@ -35,6 +35,7 @@ def oracle_row(jobs: Sequence[Job], place: int) -> dict[str, float]:
         ),
     ):
         mine = _of_key([j for j in before if same(j)], [j for j in gone if same(j)], now)
+        mine |= _usage([j for j in gone if same(j)])
         row |= {f"{prefix}_{name}": value for name, value in mine.items()}
     row["og_last_outcome"] = _last_outcome([j for j in gone if owner(j) == owner(asked) and j.gpus == asked.gpus])
     row |= _of_parents(before, gone, asked, now)
@@ -44,6 +45,17 @@ def oracle_row(jobs: Sequence[Job], place: int) -> dict[str, float]:
     row["cpus"] = np.nan if asked.cpus is None else asked.cpus
     row["priority"] = np.nan if asked.priority is None else asked.priority
     row["time_limit"] = np.log(asked.time_limit_seconds) if asked.time_limit_seconds else np.nan
+    return row
+
+
+def _usage(gone: Sequence[Job]) -> dict[str, float]:
+    told = [job.usage for job in gone if job.usage is not None and job.outcome is not Outcome.CENSORED]
+    compute = np.array([each.compute_mean for each in told if each.compute_mean is not None])
+    memory = np.log([max(each.memory_peak_bytes, 1.0) for each in told if each.memory_peak_bytes is not None])
+    row = {}
+    for name, values in (("compute", compute), ("memory", memory)):
+        row[f"last_{name}"] = values[-1] if values.size else np.nan
+        row[f"median_5_{name}"] = _quantile(values[-5:], 0.5)
     return row
 
 

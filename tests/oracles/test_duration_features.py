@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.domain.jobs import Job, Outcome
-from advisor.features.duration import DURATION_SCHEMA
+from advisor.features.duration import DURATION_SCHEMA, USAGE_SCHEMA
 from advisor.telemetry.traces import TraceFile, TraceFormat
-from tests.builders import NOON, a_history
+from tests.builders import NOON, a_history, a_usage
 from tests.oracles.duration_features import oracle_row
 from training.duration_table import duration_table
 
@@ -20,13 +20,21 @@ def assert_rows_agree(jobs, places):
     rows = duration_table(jobs, max(job.submit for job in jobs)).rows
     for place in places:
         expected = oracle_row(jobs, place)
-        assert set(expected) == set(DURATION_SCHEMA.names)
-        for name, value in zip(DURATION_SCHEMA.names, rows[place], strict=True):
+        assert set(expected) == set(USAGE_SCHEMA.names)
+        names = (USAGE_SCHEMA if any(job.usage is not None for job in jobs) else DURATION_SCHEMA).names
+        for name, value in zip(names, rows[place], strict=True):
             assert value == pytest.approx(expected[name], abs=1e-6, nan_ok=True), (name, place)
 
 
 WORK = ({}, {}, {"name": "train-17"}, {"name": "train-18"}, {"name": "4711"}, {"image": "train:9"}, {"name": "eval"})
 SHAPES = ({}, {"gpu_kind": "H100"}, {"gpu_kind": "A100", "priority": -3}, {"time_limit_seconds": 3600.0})
+USAGES = (
+    {},
+    {"usage": a_usage()},
+    {"usage": a_usage(memory_peak_bytes=0.0, compute_mean=0.1)},
+    {"usage": a_usage(compute_mean=None)},
+    {"usage": a_usage(memory_peak_bytes=None, compute_mean=0.9)},
+)
 
 
 @st.composite
@@ -49,7 +57,7 @@ def worlds(draw: st.DrawFn) -> list[Job]:
             fields |= {"end": gone, "outcome": fate}
         owner = draw(st.sampled_from([("ada", None), ("ada", "lab"), ("bob", "lab"), (None, "lab"), (None, None)]))
         gpus = draw(st.sampled_from([1.0, 2.0]))
-        fields |= draw(st.sampled_from(WORK)) | draw(st.sampled_from(SHAPES))
+        fields |= draw(st.sampled_from(WORK)) | draw(st.sampled_from(SHAPES)) | draw(st.sampled_from(USAGES))
         jobs.append(Job(id=str(number), submit=moment, gpus=gpus, user=owner[0], namespace=owner[1], **fields))
     return jobs
 

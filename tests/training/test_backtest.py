@@ -16,7 +16,7 @@ from advisor.forecast.calibration import CalibrationSettings
 from advisor.forecast.duration import DurationPredictor
 from advisor.forecast.live import LiveModel
 from advisor.telemetry.traces import TraceFile, TraceFormat
-from tests.builders import NOON, a_history, a_job
+from tests.builders import NOON, a_history, a_job, a_usage
 from training.answers import history_of, replayed
 from training.backtest import BacktestSettings, _digest, evaluate_durations
 from training.duration import DurationSettings, fit_durations
@@ -172,6 +172,7 @@ def test_the_same_history_gives_the_same_report(history, report):
         {"priority": 3},
         {"time_limit_seconds": 60.0},
         {"calendar_known": False},
+        {"usage": a_usage()},
     ],
 )
 def test_another_history_has_another_digest(history, other):

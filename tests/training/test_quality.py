@@ -62,7 +62,7 @@ def test_a_champion_stays_where_too_few_jobs_have_come_to_tell():
     figures = report(model=scored(0.9, 0.2), median_of_5=scored(1.0, 0.3))
     decision = may_be_served(replace(figures, versus={"champion": few}), "7", "champion")
     assert (decision.promoted, decision.kept) == (False, True)
-    assert decision.reasons[-1].startswith("the champion stays: 49 jobs have come since it was fitted")
+    assert decision.reasons[-1].startswith("the champion stays: 49 jobs came since it was fitted")
     worse = report(model=scored(1.9, 0.2), median_of_5=scored(1.0, 0.3))
     assert not may_be_served(replace(worse, versus={"champion": few}), "7", "champion").kept
 

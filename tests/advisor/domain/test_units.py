@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from advisor.domain.units import parse_duration, shown_duration, utc
+from advisor.domain.units import counted, parse_duration, shown_duration, utc
 from advisor.errors import Refused
 
 
@@ -50,3 +50,7 @@ def test_durations_are_shown_in_the_unit_a_person_would_use(seconds: float, show
 def test_a_time_beyond_the_calendar_is_refused() -> None:
     with pytest.raises(Refused, match="years 1 to 9999"):
         utc(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))), "--as-of")
+
+
+def test_one_of_a_thing_is_not_many() -> None:
+    assert [counted(number, "job") for number in (0, 1, 2_000)] == ["0 jobs", "1 job", "2,000 jobs"]

@@ -249,11 +249,32 @@ def test_jobs_lost_sight_of_lasted_at_least_that_long(model, history, end):
     assert beyond[0] > 3 * beyond[1] > 0
 
 
-def test_ends_older_than_two_weeks_need_not_be_remembered(model):
-    predictor = DurationPredictor(model)
-    for day in range(40):
-        predictor.ended(a_job(f"job-{day}", submit=NOON + timedelta(days=day)))
-    assert len(predictor._closed) == 15
+def test_old_history_told_again_is_not_counted_twice(model, history, end):
+    """A source that sends its whole past anew, weeks after the jobs in it have ended."""
+    predictor, undisturbed = DurationPredictor(model), DurationPredictor(model)
+    settled = max(job.end for job in history)
+    recent = [
+        a_job(f"recent-{number}", user="user-1", submit=settled + timedelta(days=10 * number), seconds=60.0 * number)
+        for number in range(1, 6)
+    ]
+    now = settled + timedelta(days=60)
+    for one in (predictor, undisturbed):
+        one.replay(history, settled)
+        one.replay(recent, now)
+    predictor.replay([*history, *recent], now)
+    for job in history:
+        predictor.ended(job)
+    assert predictor.forecast(questions(history, end), now) == undisturbed.forecast(questions(history, end), now)
+    assert predictor.passed_over == 0
+
+
+def test_a_clock_gone_wrong_makes_no_job_count_twice(model, history, end):
+    predictor, undisturbed = DurationPredictor(model), DurationPredictor(model)
+    for one in (predictor, undisturbed):
+        one.replay(history, end)
+        one.ended(a_job("future", submit=end, seconds=50 * 365 * 86400.0))
+    predictor.replay([job for job in history if job.end <= end], end)
+    assert predictor.forecast(questions(history, end), end) == undisturbed.forecast(questions(history, end), end)
 
 
 @pytest.mark.parametrize("seconds", [300.0, 1.0, 0.25, 9e6])

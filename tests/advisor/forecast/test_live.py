@@ -11,7 +11,7 @@ from advisor.features.latest import LATEST
 from advisor.features.replay import EventKind, events_of
 from advisor.forecast.blend import Weights
 from advisor.forecast.duration import DurationPredictor
-from advisor.forecast.live import Inquiry, LiveModel, Placement, place
+from advisor.forecast.live import Inquiry, LiveModel, Placement, place, refusal
 from tests.builders import a_job
 
 
@@ -143,6 +143,22 @@ def test_rows_that_cannot_be_read_are_placed_nowhere_and_answered_by_nobody(mode
     assert answers[:3] == [None] * 3
     alone = live.answers([Inquiry(job, readable, 0.0)], end.timestamp())
     assert (answers[3] is None) == (alone[0] is None)
+
+
+def test_a_model_that_may_not_answer_says_what_is_missing():
+    leaves, hazard = np.zeros(3, dtype=np.int32), np.linspace(0.0, 1.0, 5, dtype=np.float32)
+    cdf = np.linspace(0.0, 1.0, 5)
+    assert refusal(Placement(leaves, hazard, ()), cdf) is None
+    assert refusal(Placement(None, None, ("no_history: o_last",)), None) == ("no_history: o_last",)
+    (unasked,), (empty,), (broken,) = (
+        refusal(Placement(leaves, None, ()), None) or (),
+        refusal(Placement(leaves, hazard, ()), None) or (),
+        refusal(Placement(leaves, hazard, ()), cdf * np.nan) or (),
+    )
+    assert unasked.startswith("no_hazard: ")
+    assert "ended" in unasked
+    assert empty.startswith("no_history: no job that fell")
+    assert broken.startswith("model_failed: ")
 
 
 @pytest.mark.parametrize("seconds", [0.2, 600.0, 9e6])

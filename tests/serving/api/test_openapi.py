@@ -68,6 +68,14 @@ def test_every_example_is_what_its_schema_says(schema, example):
     assert json.loads(made.model_dump_json(exclude_unset=True)) == example
 
 
+def test_examples_show_what_is_null_as_null():
+    """A field left out of an example reads as one that an answer may lack."""
+    post = _document()["paths"]["/v1/predictions/durations"]["post"]
+    assert post["responses"]["200"]["content"]["application/json"]["example"] == examples.DURATIONS
+    assert post["requestBody"]["content"]["application/json"]["example"] == examples.DURATIONS_ASK
+    assert None in examples.DURATIONS["predictions"][0].values()
+
+
 def test_the_batch_limit_of_this_server_is_in_its_document():
     document = get(an_app(batch_limit=7), "/openapi.json").json()
 

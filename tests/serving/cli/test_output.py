@@ -26,7 +26,7 @@ from advisor.settings import Settings
 from serving.cli.advise_tables import advice_tables
 from serving.cli.evaluate import demand_tables
 from serving.cli.history import history_tables
-from serving.cli.output import counted, kept_in, table
+from serving.cli.output import kept_in, show, table
 from serving.cli.training import duration_tables, quality_tables
 from tests.builders import NOON
 from tests.serving.fake_values import an_advice
@@ -188,7 +188,29 @@ def test_values_are_written_as_people_write_them() -> None:
     for written in ("champion", "no", "24,675"):
         assert f" {written} " in cells
     assert "[" not in cells
-    assert [counted(number, "job") for number in (0, 1, 2_000)] == ["0 jobs", "1 job", "2,000 jobs"]
+
+
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_a_long_bullet_goes_on_under_its_text(monkeypatch, capsys, indent: str) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    reason = "the /path/that/is/far/too/long-for-a-line.db is kept whole and all the rest is wrapped"
+
+    show([f"{indent}- {reason}", "- short"])
+
+    first, *more, last = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{indent}- the")
+    assert len(more) >= 2
+    assert all(line.startswith(f"{indent}  ") and line[len(indent) + 2] != " " for line in more)
+    assert last == "- short"
+    assert any("/path/that/is/far/too/long-for-a-line.db" in line for line in more)
+    assert " ".join(f"{first} {' '.join(more)}".split()) == f"- {reason}"
+
+
+def test_manifests_and_other_text_are_printed_as_they_are(monkeypatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    text = "- kind: NodePool\n  spec: {}\n- kind: Deployment"
+    show([text])
+    assert capsys.readouterr().out == text + "\n"
 
 
 def test_where_things_are_kept_is_said_with_the_command_that_looks_there(monkeypatch, tmp_path: Path) -> None:
