@@ -31,6 +31,7 @@ __all__ = [
     "Settings",
     "SliceSettings",
     "StorageSettings",
+    "TelemetrySettings",
     "WarmSettings",
     "load_settings",
 ]
@@ -194,6 +195,15 @@ class ServerSettings(_Piece):
     refresh_seconds: float = Field(300.0, gt=0, description="Time between advice cycles.")
 
 
+class TelemetrySettings(_Piece):
+    """How job history is read from live systems."""
+
+    user_labels: tuple[str, ...] = Field(
+        ("slice-advisor.io/user", "user", "username", "owner", "created-by", "hub.jupyter.org/username"),
+        description="Labels of pods, and of what creates them, that name the user; the first that is there counts.",
+    )
+
+
 class Settings(BaseSettings):
     """The whole tree."""
 
@@ -208,6 +218,7 @@ class Settings(BaseSettings):
     warm: WarmSettings = WarmSettings()
     guards: GuardSettings = GuardSettings()
     server: ServerSettings = ServerSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
 
     @classmethod
     def settings_customise_sources(

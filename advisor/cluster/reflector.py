@@ -16,7 +16,7 @@ from advisor.clock import Clock
 from advisor.cluster.objects import Expired, Json, ObjectKind, ObjectReader, Page, WatchEvent, WatchType
 from advisor.errors import Refused, Transient
 
-__all__ = ["Held", "Pace", "Projection", "Reflector"]
+__all__ = ["Held", "Pace", "Projection", "Reflector", "Unreadable"]
 
 T = TypeVar("T")
 
@@ -64,6 +64,14 @@ class Held(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An object that could not be understood, as a person names it, and why."""
+
+    shown: str
+    error: Refused
+
+
+@dataclass(frozen=True, slots=True)
 class Pace:
     """Time as a reflector takes it: ``clock`` tells it, ``pause`` waits so many seconds, ``chance`` is in [0, 1).
 
@@ -90,7 +98,7 @@ class Reflector(Generic[T]):
         """Nothing is asked before the first :meth:`refresh`."""
         self.kind = kind
         self.objects: dict[str, Held[T]] = {}
-        self.refused: dict[str, Refused] = {}
+        self.refused: dict[str, Unreadable] = {}
         self.restarts = 0
         self._reader = reader
         self._project = project
@@ -211,7 +219,7 @@ class Reflector(Generic[T]):
         try:
             value = self._project(document, None if held is None else held.value, at)
         except Refused as error:
-            self.refused[uid] = error
+            self.refused[uid] = Unreadable(_shown(document), error)
             return
         self.refused.pop(uid, None)
         if value is None:
@@ -225,3 +233,9 @@ def _identity(document: Json) -> tuple[str, str]:
     if not isinstance(metadata, Mapping):
         return "", ""
     return str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or "")
+
+
+def _shown(document: Json) -> str:
+    metadata = document.get("metadata")
+    found = metadata if isinstance(metadata, Mapping) else {}
+    return "/".join(str(found[key]) for key in ("namespace", "name") if found.get(key))

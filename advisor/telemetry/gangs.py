@@ -21,6 +21,17 @@ __all__ = ["jobs_of"]
 
 _RESERVATIONS = ("kai-resource-reservation", "kai-scale-adjust")
 _NEVER_ADMITTED = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "OutOfgpu")
+_EVICTED = frozenset(
+    {
+        "Evicted",
+        "Preempted",
+        "Preempting",
+        "PreemptionByScheduler",
+        "EvictionByEvictionAPI",
+        "DeletionByTaintManager",
+        "TerminationByKubelet",
+    }
+)
 _FAILED_ABOVE = (Outcome.FAILED, Outcome.CANCELLED, Outcome.CENSORED)
 
 
@@ -207,7 +218,7 @@ class _Piece:
 
     def _evictions(self) -> int:
         told = self.creator.evictions if self.creator is not None else 0
-        return max(told, sum(pod.reason in ("Evicted", "Preempted", "Preempting") for pod in self.pods))
+        return max(told, sum(pod.reason in _EVICTED for pod in self.pods))
 
     def _ending(self, runs: Sequence[_Run]) -> dict[str, Any]:
         """End and outcome, or when it was last seen."""

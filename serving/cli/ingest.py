@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from random import random
+from time import sleep
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from advisor.clock import SystemClock
+from advisor.cluster.reflector import Pace
 from advisor.history.store import HistoryStore
 from advisor.settings import load_settings
 from advisor.telemetry.collector import Collected, collect
+from advisor.telemetry.kubernetes.source import KubernetesSource
 from advisor.telemetry.mapping import read_mapping
 from advisor.telemetry.traces import TraceFile, TraceFormat
+from serving.cli.ingest_tables import start_tables
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
 from serving.cli.output import Output, Stages, Step, render, stages, table
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="History from a file.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="History from a file or a cluster.")
 
 PathArgument = Annotated[Path, typer.Argument(help="CSV (also gzipped) or Parquet file.", show_default=False)]
 FormatOption = Annotated[TraceFormat, typer.Option("--format", help="How the file is laid out.", show_default=False)]
@@ -36,11 +41,31 @@ SourceOption = Annotated[
         show_default=False,
     ),
 ]
+KubeconfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig",
+        help="Kubeconfig file; without one the pod's service account, then kubectl's default.",
+        show_default=False,
+    ),
+]
+ContextOption = Annotated[
+    str | None,
+    typer.Option("--context", help="Context of the kubeconfig; its current one by default.", show_default=False),
+]
+NameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        help="What the cluster is called in the history; as in the kubeconfig by default. Never change it.",
+        show_default=False,
+    ),
+]
 
 
 @app.callback()
 def _group() -> None:
-    """History from a file."""
+    """History from a file or a cluster."""
 
 
 @app.command("trace")
@@ -62,6 +87,32 @@ def trace(
         file = TraceFile(path, trace_format, columns, source=source, progress=_of(told, "reading rows"))
         done = collect(file, store, SystemClock().now(), _of(told, "storing jobs"))
     render(output, _document(done), lambda: _tables(done))
+
+
+@app.command("kubernetes")
+def kubernetes(
+    *,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    name: NameOption = None,
+    output: OutputOption = Output.TABLE,
+    config: ConfigOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Read what a cluster's API server still knows of its pods and Jobs; also how long its nodes took to start."""
+    from advisor.cluster.kubernetes import KubernetesObjects  # noqa: PLC0415 - the client alone loads longer than the rest
+
+    del debug
+    settings = load_settings(config)
+    clock = SystemClock()
+    reader = KubernetesObjects.connect(kubeconfig, context)
+    pace = Pace(clock, sleep, random)
+    with stages("ingest") as told, HistoryStore.open(settings.storage.history) as store:
+        source = KubernetesSource(reader, pace, settings.telemetry.user_labels, name=name)
+        done = collect(source, store, clock.now(), _of(told, "storing jobs"))
+    starts = source.start_latencies()
+    document = {**_document(done), "start_latency": [each.document() for each in starts]}
+    render(output, document, lambda: [*_tables(done), *start_tables(starts)])
 
 
 def _of(told: Stages, stage: str) -> Step:
