@@ -18,6 +18,7 @@ from urllib3.exceptions import HTTPError
 
 from advisor.clock import Clock
 from advisor.cluster.assembly import Seen, assemble
+from advisor.cluster.documents import parts
 from advisor.cluster.objects import Expired, Json, NotServed, ObjectKind, Page, WatchEvent, WatchType
 from advisor.cluster.port import Applied, ClusterWrite
 from advisor.cluster.projection import (
@@ -192,7 +193,9 @@ class KubernetesObjects:
             self._paths[kind] = path
             metadata = body.get("metadata") or {}
             return Page(
-                body.get("items") or (), str(metadata.get("resourceVersion") or ""), metadata.get("continue") or None
+                tuple(parts(body, "items")),
+                str(metadata.get("resourceVersion") or ""),
+                metadata.get("continue") or None,
             )
         raise NotServed(f"this cluster serves no {kind.resource}")
 

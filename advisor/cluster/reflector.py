@@ -111,6 +111,11 @@ class Reflector(Generic[T]):
         """The version that the next watch begins after, None before the first list."""
         return self._version
 
+    @property
+    def contact(self) -> datetime | None:
+        """Up to when everything that happened is known, None before the first list."""
+        return self._contact
+
     def refresh(self) -> None:
         """Read the list; objects it no longer has are marked vanished. A list that expires is begun again.
 
@@ -196,6 +201,8 @@ class Reflector(Generic[T]):
         for event in self._reader.watch(self.kind, version, timeout):
             self._take(event)
             told = True
+        # The server ended it in good order, so there was nothing more to tell.
+        self._contact = self._pace.clock.now()
         return told or (self._pace.clock.now() - began).total_seconds() >= _LEAST_SECONDS
 
     def _take(self, event: WatchEvent) -> None:

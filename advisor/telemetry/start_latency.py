@@ -46,7 +46,7 @@ def _first_pods(pods: Iterable[PodObject]) -> Mapping[str, PodObject]:
 def _parts(claim: ClaimObject, node: NodeObject | None, pod: PodObject | None) -> dict[StartPart, float]:
     """Seconds by part, until the first moment that is not known."""
     ready = claim.initialised
-    if pod is None or pod.scheduled is None or ready is None or pod.scheduled > ready + _WAITED_FOR_THE_NODE:
+    if pod is None or pod.scheduled is None or ready is None or pod.scheduled - ready > _WAITED_FOR_THE_NODE:
         pod = None
     restarted = pod is not None and pod.restarts > 0
     moments: list[tuple[StartPart, datetime | None]] = [

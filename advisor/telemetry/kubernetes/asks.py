@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from advisor.cluster.documents import part, parts
 from advisor.cluster.objects import Json
 from advisor.cluster.quantities import parse_gpus
 from advisor.domain.asks import ContainerAsk, GpuNode, effective_ask, is_gpu_resource, physical_gpus, sanitised
-from advisor.domain.quantities import parse_quantity
+from advisor.domain.quantities import LARGEST_QUANTITY, parse_quantity
 from advisor.errors import Refused
 
 __all__ = ["PodAsk", "read_ask"]
@@ -96,14 +97,17 @@ def _containers(spec: Json) -> Iterator[tuple[Json, bool, bool]]:
 def _gpus(container: Json, name: str) -> int:
     resources = part(container, "resources")
     # Extended resources cannot be overcommitted: limits and requests are equal where both stand.
-    return parse_gpus(part(resources, "limits").get(name, part(resources, "requests").get(name, 0)), "gpus")
+    found = part(resources, "limits").get(name, part(resources, "requests").get(name, 0))
+    return min(parse_gpus(found, "gpus"), LARGEST_QUANTITY)
 
 
 def _cpus(container: Json) -> float:
     resources = part(container, "resources")
-    return float(
-        parse_quantity(part(resources, "requests").get("cpu", part(resources, "limits").get("cpu", 0)), "cpus")
-    )
+    return _number(part(resources, "requests").get("cpu", part(resources, "limits").get("cpu", 0)), "cpus")
+
+
+def _number(value: object, field: str) -> float:
+    return float(min(parse_quantity(value, field), Fraction(LARGEST_QUANTITY)))
 
 
 def _image(spec: Json) -> str | None:
@@ -120,7 +124,7 @@ def _amount(annotations: Json, name: str, most: float) -> float | None:
     text = annotations.get(name)
     if text is None:
         return None
-    amount = float(parse_quantity(str(text), "gpus"))
+    amount = _number(text, "gpus")
     if not 0.0 < amount <= most:
         limit = f"the annotation {name} is above 0" + ("" if math.isinf(most) else f" and at most {most:g}")
         raise Refused("gpus", text, limit, "Correct the annotation.")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from advisor.cluster.documents import moment_in, part, parts
+from advisor.cluster.documents import moment_in, part, parts, whole
 from advisor.cluster.objects import Json
 from advisor.domain.jobs import Outcome
 from advisor.telemetry.kubernetes.asks import PodAsk, read_ask
@@ -87,7 +87,7 @@ class CreatorReader:
             return None
         ended, outcome = _ending(status)
         policy = part(spec, "runPolicy")
-        limit = spec.get("activeDeadlineSeconds") or policy.get("activeDeadlineSeconds")
+        limit = whole(spec, "activeDeadlineSeconds") or whole(policy, "activeDeadlineSeconds")
         labels = {**part(part(template, "metadata"), "labels"), **part(metadata, "labels")}
         return CreatorObject(
             uid=str(metadata.get("uid")),
@@ -99,11 +99,11 @@ class CreatorReader:
             ended=ended,
             outcome=outcome,
             suspended=bool(spec.get("suspend") or policy.get("suspend")),
-            parallelism=_whole(spec.get("parallelism")),
-            completions=_whole(spec.get("completions")),
+            parallelism=whole(spec, "parallelism"),
+            completions=whole(spec, "completions"),
             ask=ask,
             gpu_kind=gpu_kind_of(part(pods, "nodeSelector")),
-            time_limit_seconds=float(limit) if limit else None,
+            time_limit_seconds=float(limit) if limit and limit > 0 else None,
             user=user_of(labels, self._user_labels),
             owner=controller_of(metadata),
         )
@@ -113,7 +113,7 @@ def read_queued(document: Json, before: QueuedWorkload | None, at: datetime | No
     """A Kueue Workload; see :class:`advisor.cluster.reflector.Projection`. It is kept only once it was evicted."""
     del before, at
     metadata, status = part(document, "metadata"), part(document, "status")
-    counted = sum(int(each.get("count") or 0) for each in parts(part(status, "schedulingStats"), "evictions"))
+    counted = sum(max(whole(each, "count") or 0, 0) for each in parts(part(status, "schedulingStats"), "evictions"))
     # The condition stays, as False, after the workload was admitted again; older versions count nothing.
     ever = any(each.get("type") == "Evicted" for each in parts(status, "conditions"))
     evictions = max(counted, int(ever))
@@ -136,7 +136,3 @@ def _ending(status: Json) -> tuple[datetime | None, Outcome | None]:
 
 def _first(status: Json, names: Sequence[str]) -> datetime | None:
     return next((moment_in(status[name], name) for name in names if status.get(name)), None)
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from advisor.cluster.documents import moment_in, part, parts
+from advisor.cluster.documents import moment_in, part, parts, text
 from advisor.cluster.objects import Json
 from advisor.cluster.projection import NODEPOOL_LABEL
 from advisor.cluster.quantities import parse_gpus
@@ -59,12 +59,12 @@ def read_node_object(document: Json, before: NodeObject | None, at: datetime | N
     labels = part(metadata, "labels")
     has = any(parse_gpus(n, "allocatable") for name, n in allocatable.items() if is_gpu_resource(sanitised(name)))
     came = at if before is not None and not before.allocatable and has else None
-    cut = _MIG.search(str(labels.get("nvidia.com/gpu.product") or ""))
-    memory = str(labels.get("nvidia.com/gpu.memory") or "")
+    cut = _MIG.search(text(labels, "nvidia.com/gpu.product") or "")
+    memory = text(labels, "nvidia.com/gpu.memory") or ""
     return NodeObject(
         name=str(metadata.get("name", "")),
         created=moment_in(metadata.get("creationTimestamp"), "created"),
-        pool=labels.get(NODEPOOL_LABEL),
+        pool=text(labels, NODEPOOL_LABEL),
         gpus=GpuNode(
             replicas=_replicas(labels),
             gpu_kind=gpu_kind_of(labels),
@@ -92,9 +92,9 @@ def read_claim_object(document: Json, before: ClaimObject | None, at: datetime |
     }
     return ClaimObject(
         name=str(metadata.get("name", "")),
-        pool=str(part(metadata, "labels").get(NODEPOOL_LABEL, "")),
+        pool=text(part(metadata, "labels"), NODEPOOL_LABEL) or "",
         created=moment_in(metadata.get("creationTimestamp"), "created"),
-        node=status.get("nodeName"),
+        node=text(status, "nodeName"),
         launched=turned.get("Launched"),
         registered=turned.get("Registered"),
         initialised=turned.get("Initialized"),
@@ -102,7 +102,7 @@ def read_claim_object(document: Json, before: ClaimObject | None, at: datetime |
 
 
 def _replicas(labels: Json) -> int:
-    if labels.get("nvidia.com/gpu.sharing-strategy") not in _SHARING:
+    if text(labels, "nvidia.com/gpu.sharing-strategy") not in _SHARING:
         return 1
-    replicas = str(labels.get("nvidia.com/gpu.replicas", ""))
+    replicas = text(labels, "nvidia.com/gpu.replicas") or ""
     return max(int(replicas), 1) if replicas.isdecimal() else 1

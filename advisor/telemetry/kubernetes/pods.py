@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from advisor.cluster.documents import moment_in, part, parts
+from advisor.cluster.documents import moment_in, part, parts, text, whole
 from advisor.cluster.objects import Json
 from advisor.cluster.projection import NODEPOOL_LABEL, OWNED_LABEL
 from advisor.telemetry.kubernetes.asks import PodAsk, read_ask
 
 __all__ = ["OwnerRef", "PodObject", "PodReader", "controller_of", "gpu_kind_of", "user_of"]
+
+_LONGEST_GRACE_SECONDS = 7 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class PodReader:
         if not ask.for_gpus:
             return None
         labels, selector = part(metadata, "labels"), part(spec, "nodeSelector")
-        limit = spec.get("activeDeadlineSeconds")
+        limit = whole(spec, "activeDeadlineSeconds")
         deleted = _moment(metadata.get("deletionTimestamp"))
         return PodObject(
             uid=str(metadata.get("uid")),
@@ -99,13 +101,13 @@ class PodReader:
             **_moments(spec, status, before),
             reason=_reason(status),
             deleted=deleted,
-            delete_asked=None if deleted is None else deleted - _grace(metadata),
-            restarts=sum(int(each.get("restartCount") or 0) for each in parts(status, "containerStatuses")),
-            node=spec.get("nodeName") or None,
-            pool=selector.get(NODEPOOL_LABEL),
+            delete_asked=_asked(deleted, metadata),
+            restarts=sum(_restarts(each) for each in parts(status, "containerStatuses")),
+            node=text(spec, "nodeName"),
+            pool=text(selector, NODEPOOL_LABEL),
             gpu_kind=gpu_kind_of(selector),
-            priority=spec.get("priority"),
-            time_limit_seconds=float(limit) if limit else None,
+            priority=whole(spec, "priority"),
+            time_limit_seconds=float(limit) if limit and limit > 0 else None,
             user=user_of(labels, self._user_labels),
             owner=controller_of(metadata),
             placeholder=labels.get(OWNED_LABEL) == "true",
@@ -121,14 +123,14 @@ def controller_of(metadata: Json) -> OwnerRef | None:
 
 def user_of(labels: Json, names: Sequence[str]) -> str | None:
     """The value of the first label that is there and not empty."""
-    return next((str(labels[name]) for name in names if labels.get(name)), None)
+    return next((found for name in names if (found := text(labels, name)) is not None), None)
 
 
 def gpu_kind_of(labels: Json) -> str | None:
     """The model of GPU that labels of a node, or a selector of them, name; however it is shared or cut."""
-    product = str(labels.get("nvidia.com/gpu.product") or "")
+    product = text(labels, "nvidia.com/gpu.product") or ""
     plain = product.partition("-MIG-")[0].removesuffix("-SHARED")
-    return labels.get("karpenter.k8s.aws/instance-gpu-name") or plain or None
+    return text(labels, "karpenter.k8s.aws/instance-gpu-name") or plain or None
 
 
 def _moments(spec: Json, status: Json, before: PodObject | None) -> dict[str, datetime | None]:
@@ -142,7 +144,8 @@ def _moments(spec: Json, status: Json, before: PodObject | None) -> dict[str, da
     initialised = turned.get("Initialized")
     prepared = initialised if has_init else turned.get("PodReadyToStartContainers")
     return {
-        "scheduled": turned.get("PodScheduled") or (_moment(status.get("startTime")) if spec.get("nodeName") else None),
+        "scheduled": turned.get("PodScheduled")
+        or (_moment(status.get("startTime")) if text(spec, "nodeName") else None),
         "prepared": before.prepared if before is not None and before.prepared is not None else prepared,
         "started": _started(status, initialised, before),
         "finished": _finished(status),
@@ -162,11 +165,7 @@ def _started(status: Json, initialised: datetime | None, before: PodObject | Non
         for state in _states(container)
         if (moment := _moment(state.get("startedAt"))) is not None
     ]
-    if (
-        found
-        and initialised is not None
-        and any(c.get("restartCount", 0) > 1 for c in parts(status, "containerStatuses"))
-    ):
+    if found and initialised is not None and any(_restarts(c) > 1 for c in parts(status, "containerStatuses")):
         found.append(initialised)
     if before is not None and before.started is not None:
         found.append(before.started)
@@ -213,11 +212,18 @@ def _reason(status: Json) -> str | None:
     return next((str(word) for word in (status.get("reason"), *taken, *ended) if word), None)
 
 
-def _grace(metadata: Mapping[str, object]) -> timedelta:
-    """How long it was given between being asked to go and having to be gone."""
-    seconds = metadata.get("deletionGracePeriodSeconds")
-    return timedelta(seconds=seconds if isinstance(seconds, int) else 0)
+def _restarts(container: Json) -> int:
+    return max(whole(container, "restartCount") or 0, 0)
 
 
-def _moment(text: object) -> datetime | None:
-    return None if not text else moment_in(text, "time")
+def _asked(deleted: datetime | None, metadata: Json) -> datetime | None:
+    """When somebody asked for a pod to go that has to be gone by ``deleted``."""
+    if deleted is None:
+        return None
+    earliest = datetime.min.replace(tzinfo=UTC)
+    grace = min(max(whole(metadata, "deletionGracePeriodSeconds") or 0, 0), _LONGEST_GRACE_SECONDS)
+    return deleted - min(timedelta(seconds=grace), deleted - earliest)
+
+
+def _moment(value: object) -> datetime | None:
+    return None if not value else moment_in(value, "time")

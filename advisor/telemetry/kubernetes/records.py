@@ -184,7 +184,7 @@ class Records:
         spans = sorted(
             (pod.created, ending.ended or ending.last_seen or pod.created)
             for pod in self._pods_of.get(creator.uid, ())
-            if pod.created < creator.started - _CLOCKS_DIFFER
+            if creator.started - pod.created > _CLOCKS_DIFFER
             for ending in (ending_of(self.pods[pod.uid]),)
         )
         runs, until = 0, None

@@ -27,6 +27,8 @@ __all__ = ["KubernetesSource"]
 
 T = TypeVar("T")
 
+_CATCH_UP_SECONDS = 1.0
+"""A watch is told at once what it has missed, and an API server ends none before a second."""
 _REMEMBERED = timedelta(days=1)
 _NODES_REMEMBERED = timedelta(days=7)
 _COSTS = {
@@ -41,7 +43,8 @@ class KubernetesSource:
     """Pods, what made them and where they ran, as jobs; see :class:`advisor.telemetry.source.Source`.
 
     The API server tells of what is there. What has gone is known as long as this object lives: between two reads
-    :meth:`follow` takes in what comes and goes.
+    :meth:`follow` takes in what comes and goes. From then on a read catches up by the watches alone, since a list would
+    skip what came and went before it; without :meth:`follow` every read lists everything.
     """
 
     def __init__(
@@ -62,6 +65,8 @@ class KubernetesSource:
         self._creators: tuple[Reflector[CreatorObject], ...] = tuple(
             Reflector(kind, reader, CreatorReader(kind.kind, user_labels), pace) for kind in CREATORS
         )
+        self._clock = pace.clock
+        self._followed = False
         self._denied: dict[str, Refused] = {}
         self._absent: set[str] = set()
 
@@ -83,7 +88,7 @@ class KubernetesSource:
             Transient: the API server cannot be asked now.
         """
         moment = utc(now, "now")
-        self._refresh()
+        self._catch_up()
         if since is not None:
             self._forget(utc(since, "since"))
         tally = RejectionTally()
@@ -107,13 +112,10 @@ class KubernetesSource:
         Raises:
             Refused: pods may not be watched.
         """
-        watched = [reflector for reflector in self._all() if reflector.version is not None]
-        if not watched:
-            self._refresh()
-            watched = [reflector for reflector in self._all() if reflector.version is not None]
-        with ThreadPoolExecutor(len(watched)) as pool:
-            for done in [pool.submit(self._tolerant(each, lambda r: r.follow(seconds))) for each in watched]:
-                done.result()
+        self._followed = True
+        if self._pods.version is None:
+            self._list([*self._all()])
+        self._watch(seconds)
 
     def start_latencies(self) -> tuple[StartLatency, ...]:
         """Start latency per NodePool, of the nodes that were read last and those seen to go since."""
@@ -123,11 +125,27 @@ class KubernetesSource:
         # Pods come first: what made them and where they run is then there in the lists that follow.
         return (self._pods, self._nodes, *self._creators, self._claims, self._queued)
 
-    def _refresh(self) -> None:
+    def _catch_up(self) -> None:
+        """Know everything up to now, by the watches where they told it and by lists of the rest."""
+        began = self._clock.now()
         self._denied.clear()
         self._absent.clear()
-        for reflector in self._all():
+        if self._followed:
+            self._watch(_CATCH_UP_SECONDS)
+        self._list(
+            [each for each in self._all() if each.version is None or each.contact is None or each.contact <= began]
+        )
+
+    def _list(self, reflectors: Sequence[Reflector[Any]]) -> None:
+        for reflector in reflectors:
             self._tolerant(reflector, lambda each: each.refresh())()
+
+    def _watch(self, seconds: float) -> None:
+        """Watch every kind that was listed, each by a thread of its own."""
+        watched = [reflector for reflector in self._all() if reflector.version is not None]
+        with ThreadPoolExecutor(max(len(watched), 1)) as pool:
+            for done in [pool.submit(self._tolerant(each, lambda r: r.follow(seconds))) for each in watched]:
+                done.result()
 
     def _tolerant(self, reflector: Reflector[Any], act: Callable[[Reflector[Any]], None]) -> Callable[[], None]:
         """``act`` on it, where a kind that is missing or denied is remembered; but without pods there is nothing."""
@@ -135,6 +153,7 @@ class KubernetesSource:
         def done() -> None:
             try:
                 act(reflector)
+                self._denied.pop(reflector.kind.plural, None)
             except NotServed as error:
                 if reflector.kind is PODS:
                     limit = "what answers there is no Kubernetes API server"

@@ -532,3 +532,13 @@ def test_a_cluster_has_the_name_its_kubeconfig_gives_it(server, tmp_path):
     objects = KubernetesObjects.connect(kubeconfig=kubeconfig_of(server, tmp_path, "prod-eu"))
     assert objects.name == "prod-eu"
     assert objects.list(ObjectKind("pods", "Pod"), 500, None).version == "100"
+
+
+def test_pages_that_expire_are_told_apart_and_items_that_are_no_objects_left_out(server, objects):
+    server.page = 1
+    server.lists[JOBS_PATH] = [{"metadata": {"uid": "a"}}, {"metadata": {"uid": "b"}}]
+    server.instead[JOBS_PATH] = [200, 410, b'{"metadata": {}, "items": [null, 7, {"metadata": {}}]}']
+    token = objects.list(JOBS, 500, None).token
+    with pytest.raises(Expired, match="410"):
+        objects.list(JOBS, 500, token)
+    assert objects.list(JOBS, 500, None).items == ({"metadata": {}},)

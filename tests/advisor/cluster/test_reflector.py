@@ -120,13 +120,25 @@ def test_what_is_deleted_is_told_with_its_last_state():
 
 
 def test_what_went_while_nobody_watched_was_last_seen_when_the_watch_last_told_something():
-    world = World([Page([an_object("x", 90)], "100"), Page([], "200")], [[bookmark(105)], [Expired("410")]])
+    world = World([Page([an_object("x", 90)], "100"), Page([], "200")], [[bookmark(105), Expired("410")]])
     world.reflector.refresh()
     world.clock.advance(timedelta(seconds=7))
     world.reflector.follow(12)
     held = world.reflector.objects["x"]
     assert (held.there, held.vanished, held.gone) == (False, True, None)
     assert held.seen == NOON + timedelta(seconds=7)
+
+
+def test_everything_is_known_up_to_the_orderly_end_of_a_watch_and_not_of_a_broken_one():
+    world = World([Page([], "100")], [[], [Transient("broken")]])
+    world.reflector.refresh()
+    assert world.reflector.contact == NOON
+    world.reflector.follow(10)
+    assert world.reflector.contact == NOON + timedelta(seconds=10)
+    world.script.lasts = 0.0
+    world.script.watches = [[Transient("broken")]] * 20
+    world.reflector.follow(3)
+    assert world.reflector.contact == NOON + timedelta(seconds=10)
 
 
 def test_a_broken_watch_is_tried_again_ever_more_slowly_and_at_once_after_success():

@@ -59,6 +59,8 @@ class Cluster:
         self.events: dict[str, list[tuple[float, WatchEvent]]] = {}
         self.clock = OwnClock()
         self.asked: list[str] = []
+        self.broken = False
+        self.unwatchable: set[str] = set()
 
     def tell(self, plural: str, seconds: float, kind: str, document: dict[str, Any]) -> None:
         version = str(1000 + int(seconds))
@@ -68,6 +70,8 @@ class Cluster:
     def list(self, kind: ObjectKind, limit: int, token: str | None) -> Page:
         del limit, token
         self.asked.append(kind.plural)
+        if self.broken:
+            raise Transient("cut off")
         found = self.lists.get(kind.plural)
         if isinstance(found, Exception):
             raise found
@@ -77,6 +81,10 @@ class Cluster:
 
     def watch(self, kind: ObjectKind, version: str, timeout_seconds: float) -> Iterator[WatchEvent]:
         del version
+        if self.broken:
+            raise Transient("cut off")
+        if kind.plural in self.unwatchable:
+            raise DENIED
         for seconds, event in self.events.pop(kind.plural, []):
             self.clock.time = at(seconds)
             yield event
@@ -150,25 +158,16 @@ def test_an_evicted_job_whose_runs_were_seen_is_told_whole():
     cluster = Cluster(jobs=[job_object("train", spec=suspended)], workloads=[])
     source = cluster.source()
     source.read(None, at(0))
-    running = job_pod("one", 600, started=600)
-    stopping = job_pod(
-        "one", 600, started=600, meta={"deletionTimestamp": stamp(4230), "deletionGracePeriodSeconds": 30}
-    )
-    cluster.tell("pods", 600, "ADDED", running)
-    cluster.tell("pods", 4200, "DELETED", stopping)
+    going = {"deletionTimestamp": stamp(4230), "deletionGracePeriodSeconds": 30}
+    cluster.tell("pods", 600, "ADDED", job_pod("one", 600, started=600))
+    cluster.tell("pods", 4200, "DELETED", job_pod("one", 600, started=600, meta=going))
     source.follow(5000)
-    # Everything went on while this was not watching; the second run is found by the list.
-    cluster.lists |= {"jobs": [job_object("train", version="2", spec=suspended)]}
     (waiting,) = source.read(None, at(7000)).jobs
     assert (waiting.outcome, waiting.run_seconds) == (Outcome.CENSORED, 3600)
 
-    DONE["metadata"]["resourceVersion"] = "3"
-    second = job_pod("two", 7800, started=7800, finished=9600)
-    cluster.lists |= {
-        "jobs": [DONE],
-        "pods": [second],
-        "workloads": [eviction(schedulingStats={"evictions": [{"count": 1}]})],
-    }
+    cluster.tell("pods", 9600, "ADDED", job_pod("two", 7800, started=7800, finished=9600))
+    cluster.tell("workloads", 9600, "ADDED", eviction(schedulingStats={"evictions": [{"count": 1}]}))
+    cluster.tell("jobs", 9600, "MODIFIED", DONE)
     (job,) = source.read(None, at(10_000)).jobs
 
     assert (job.outcome, job.duration_seconds, job.wait_seconds) == (Outcome.COMPLETED, 5400, 4200)
@@ -273,11 +272,51 @@ def test_a_pod_deleted_under_watch_was_cancelled_and_is_told_as_long_as_it_may_m
     source.read(None, at(20))
     cluster.tell("pods", 100, "DELETED", pod_object("note", started=10))
     source.follow(200)
-    cluster.lists["pods"] = []
     (job,) = source.read(at(20), at(300)).jobs
     assert (job.outcome, job.end) == (Outcome.CANCELLED, at(100))
     assert source.read(at(20), at(300)).jobs == (job,)
     assert source.read(at(2 * 86_400), at(2 * 86_400)).jobs == ()
+
+
+def test_what_comes_and_goes_between_two_reads_of_one_that_follows_is_not_lost():
+    cluster = Cluster()
+    source = cluster.source()
+    source.follow(60)
+    source.read(None, at(70))
+    listed = len(cluster.asked)
+    cluster.tell("pods", 80, "ADDED", pod_object("short", created=75, started=80))
+    cluster.tell("pods", 90, "DELETED", pod_object("short", created=75, started=80))
+    (job,) = source.read(at(70), at(100)).jobs
+    assert (job.outcome, job.end) == (Outcome.CANCELLED, at(90))
+    assert "pods" not in cluster.asked[listed:]
+
+
+def test_without_following_every_read_lists_anew():
+    cluster = Cluster(pods=[pod_object("a", started=1)])
+    source = cluster.source()
+    source.read(None, at(10))
+    cluster.lists["pods"] = [pod_object("b", started=2)]
+    jobs = {job.name: job.outcome for job in source.read(None, at(20)).jobs}
+    assert jobs == {"a": Outcome.CENSORED, "b": None}
+
+
+def test_one_that_follows_says_when_it_is_cut_off():
+    cluster = Cluster()
+    source = cluster.source()
+    source.follow(60)
+    cluster.broken = True
+    with pytest.raises(Transient):
+        source.read(None, at(70))
+
+
+def test_a_kind_that_may_be_listed_and_not_watched_is_listed_at_every_read():
+    cluster = Cluster(jobs=[job_object("a", status={"startTime": stamp(1)})])
+    cluster.unwatchable = {"jobs"}
+    source = cluster.source()
+    source.follow(10)
+    batch = source.read(None, at(20))
+    assert [job.name for job in batch.jobs] == ["a"]
+    assert not any("jobs could not be read" in note for note in batch.notes)
 
 
 def test_the_first_run_of_work_that_goes_on_is_never_forgotten():
@@ -288,7 +327,7 @@ def test_the_first_run_of_work_that_goes_on_is_never_forgotten():
     cluster.tell("pods", 100, "DELETED", job_pod("one", 10, started=10))
     source.follow(200)
     late = 3 * 86_400
-    cluster.lists["pods"] = [job_pod("two", late, started=late)]
+    cluster.tell("pods", late, "ADDED", job_pod("two", late, started=late))
     (job,) = source.read(at(late), at(late + 60)).jobs
     assert (job.start, job.paused_seconds) == (at(10), late - 100)
 
@@ -303,7 +342,8 @@ def test_start_latency_has_every_part_once_it_was_watched():
     ready = {"conditions": [a_condition("PodReadyToStartContainers", 78)]}
     first = pod_object("first", created=0, scheduled=76, started=200, status=ready)
     second = pod_object("second", created=0, scheduled=300, started=301)
-    cluster.lists |= {"pods": [first, second], "nodes": [node_object(created=35, version="1070")]}
+    cluster.tell("pods", 200, "ADDED", first)
+    cluster.tell("pods", 301, "ADDED", second)
     source.read(None, at(400))
     (latency,) = source.start_latencies()
     assert (latency.pool, latency.nodes) == ("gpu", 1)
