@@ -17,18 +17,19 @@ from urllib.parse import parse_qs, urlsplit
 class StandIn:
     """Lists by path, pages of ``page`` objects, and what to answer instead: a status, or raw bytes.
 
-    ``watches`` are what the watches of a path answer one after the other: lines of JSON, raw bytes, or a status.
+    ``watches`` are what the watches of a path answer one after the other: lines of JSON, raw bytes, a status, or an
+    iterator of bytes, each sent as it comes.
     """
 
     lists: dict[str, list[dict]] = field(default_factory=dict)
     instead: dict[str, list[int | bytes]] = field(default_factory=dict)
-    watches: dict[str, list[list[dict] | bytes | int]] = field(default_factory=dict)
+    watches: dict[str, list[list[dict] | bytes | int | Iterator[bytes]]] = field(default_factory=dict)
     page: int = 500
     version: str = "100"
     asked: list[str] = field(default_factory=list)
     url: str = ""
 
-    def answer(self, target: str) -> tuple[int, bytes]:
+    def answer(self, target: str) -> tuple[int, bytes | Iterator[bytes]]:
         self.asked.append(target)
         parts, query = urlsplit(target), parse_qs(urlsplit(target).query)
         if "watch" in query:
@@ -47,11 +48,13 @@ class StandIn:
         metadata = {"resourceVersion": self.version, **more}
         return 200, json.dumps({"metadata": metadata, "items": items[begin : begin + self.page]}).encode()
 
-    def _watched(self, path: str) -> tuple[int, bytes]:
+    def _watched(self, path: str) -> tuple[int, bytes | Iterator[bytes]]:
         told = self.watches[path].pop(0) if self.watches.get(path) else []
         if isinstance(told, int):
             return told, b"{}"
-        return 200, told if isinstance(told, bytes) else b"".join(json.dumps(line).encode() + b"\n" for line in told)
+        if not isinstance(told, list):
+            return 200, told
+        return 200, b"".join(json.dumps(line).encode() + b"\n" for line in told)
 
     def queries(self, path: str, *, watch: bool = False) -> list[dict[str, list[str]]]:
         """What lists (or watches) of a path were asked with, in order."""
@@ -68,9 +71,17 @@ def listening(stand_in: StandIn) -> Iterator[StandIn]:
             status, body = stand_in.answer(self.path)
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
+            if isinstance(body, bytes):
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+                return
+            self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            self.wfile.write(body)
+            # An empty chunk stands for a connection that breaks: a length is told, and less is sent.
+            for chunk in body:
+                self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n" if chunk else b"5\r\nx")
+            self.wfile.write(b"0\r\n\r\n")
 
         def log_message(self, *_: object) -> None:
             """Silence."""

@@ -199,13 +199,14 @@ class KubernetesSource:
 
 
 def _until(moment: datetime, jobs: Sequence[Job], tally: RejectionTally) -> Iterator[Job]:
-    """Jobs of which nothing lies after ``moment``; the others are for a later read."""
+    """Jobs as they stood at ``moment``, of which a list that takes its time tells more; what came later is left out."""
     for job in jobs:
-        times = (job.submit, job.scheduled, job.start, job.end, job.last_seen)
-        if any(time is not None and time > moment for time in times):
+        times = (job.scheduled, job.start, job.end, job.last_seen)
+        known = job.as_of(moment) if any(time is not None and time > moment for time in (job.submit, *times)) else job
+        if known is None:
             tally.add("future_time", f"{job.namespace}/{job.name}")
         else:
-            yield job
+            yield known
 
 
 def _gone(objects: Mapping[str, Held[Any]], before: datetime) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -542,3 +543,23 @@ def test_pages_that_expire_are_told_apart_and_items_that_are_no_objects_left_out
     with pytest.raises(Expired, match="410"):
         objects.list(JOBS, 500, token)
     assert objects.list(JOBS, 500, None).items == ({"metadata": {}},)
+
+
+def test_events_are_told_as_they_come_and_a_broken_connection_is_for_later(server, objects):
+    received = threading.Event()
+    first = json.dumps(a_line("ADDED", "x", "101")).encode() + b"\n"
+
+    def stream() -> Iterator[bytes]:
+        yield first[:20]
+        yield first[20:]
+        assert received.wait(10)
+        yield first.replace(b"101", b"102")
+        yield b""
+
+    server.watches[JOBS_PATH] = [stream()]
+    events = objects.watch(JOBS, "100", 60.0)
+    assert next(events).document["metadata"]["resourceVersion"] == "101"
+    received.set()
+    assert next(events).document["metadata"]["resourceVersion"] == "102"
+    with pytest.raises(Transient, match="broke"):
+        next(events)

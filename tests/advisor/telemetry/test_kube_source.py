@@ -261,9 +261,16 @@ def test_pods_on_nodes_that_are_gone_are_said_to_be_guesses():
 
 
 def test_what_happens_after_the_moment_of_reading_is_for_a_later_read():
-    batch = Cluster(pods=[pod_object(started=50)]).source().read(None, at(20))
-    assert (batch.jobs, batch.watermark) == ((), at(20))
-    assert [each.reason for each in batch.rejections] == ["future_time"]
+    pods = [
+        pod_object("ended", created=0, scheduled=5, started=10, finished=40),
+        pod_object("started", created=0, scheduled=5, started=50),
+        pod_object("created", created=30),
+    ]
+    batch = Cluster(pods=pods).source().read(None, at(20))
+    jobs = {job.name: (job.scheduled, job.start, job.end, job.outcome) for job in batch.jobs}
+    assert jobs == {"ended": (at(5), at(10), None, None), "started": (at(5), None, None, None)}
+    assert [(each.reason, each.count) for each in batch.rejections] == [("future_time", 1)]
+    assert batch.watermark == at(20)
 
 
 def test_a_pod_deleted_under_watch_was_cancelled_and_is_told_as_long_as_it_may_matter():
