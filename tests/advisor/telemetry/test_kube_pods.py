@@ -225,3 +225,5 @@ def test_gpus_came_when_a_watch_saw_them_come():
     again = read_node_object(some, read_node_object(none, watched, at(200)), at(210))
     assert again.allocatable_at == at(90)
     assert read_node_object(some, read_node_object(some, empty, None), at(300)).allocatable_at is None
+    found_with = read_node_object(some, None, None)
+    assert read_node_object(some, read_node_object(none, found_with, at(200)), at(210)).allocatable_at is None

@@ -285,6 +285,16 @@ def test_a_pod_deleted_under_watch_was_cancelled_and_is_told_as_long_as_it_may_m
     assert source.read(at(2 * 86_400), at(2 * 86_400)).jobs == ()
 
 
+def test_a_job_deleted_before_it_had_ended_does_not_run_for_ever():
+    work = job_object("a", status={"startTime": stamp(10), "active": 1})
+    cluster = Cluster(jobs=[work])
+    source = cluster.source()
+    assert [job.name for job in source.read(None, at(20)).jobs] == ["a"]
+    cluster.tell("jobs", 100, "DELETED", work)
+    source.follow(200)
+    assert source.read(None, at(300)).jobs == ()
+
+
 def test_what_comes_and_goes_between_two_reads_of_one_that_follows_is_not_lost():
     cluster = Cluster()
     source = cluster.source()
