@@ -176,6 +176,17 @@ def test_a_list_that_expires_between_pages_is_begun_again_and_counts_nothing_twi
     assert world.reflector.version == "110"
 
 
+def test_a_list_that_was_not_read_to_its_end_is_never_watched_from():
+    whole = Page([an_object("x", 90), an_object("y", 91)], "110")
+    world = World([Page([an_object("x", 90)], "100", "more"), Transient("broken"), whole])
+    with pytest.raises(Transient):
+        world.reflector.refresh()
+    assert (world.reflector.version, world.reflector.contact) == (None, None)
+    world.reflector.follow(5)
+    assert set(world.there) == {"x", "y"}
+    assert world.script.versions == ["110"]
+
+
 def test_a_list_that_always_expires_is_for_later():
     world = World([Expired("410")] * 3)
     with pytest.raises(Transient, match="expired 3 times"):
