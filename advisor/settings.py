@@ -33,6 +33,7 @@ __all__ = [
     "Settings",
     "SliceSettings",
     "StorageSettings",
+    "TelemetrySettings",
     "WarmSettings",
     "load_settings",
 ]
@@ -295,6 +296,15 @@ class ServerSettings(_Piece):
     )
 
 
+class TelemetrySettings(_Piece):
+    """How job history is read from live systems."""
+
+    user_labels: tuple[str, ...] = Field(
+        ("slice-advisor.io/user", "user", "username", "owner", "created-by", "hub.jupyter.org/username"),
+        description="Labels of pods, and of what creates them, that name the user; the first that is there counts.",
+    )
+
+
 class Settings(BaseSettings):
     """The whole tree."""
 
@@ -312,6 +322,7 @@ class Settings(BaseSettings):
     guards: GuardSettings = GuardSettings()
     prometheus: PrometheusOptions = PrometheusOptions()
     server: ServerSettings = ServerSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
 
     @classmethod
     def settings_customise_sources(

@@ -12,6 +12,9 @@ and it is imported by nobody here, since the client alone takes longer to load t
 ``memory``       a cluster in memory with the API server's observable behaviour
 ``description``  a cluster described in a TOML file, or assumed from the history
 ``tables``       TOML tables read strictly
+``objects``      the port to objects of any kind: lists, watches, and what they may raise
+``reflector``    one kind kept current by a list and a watch
+``documents``    objects as JSON, read without trusting their shape
 ``projection``   Kubernetes objects as JSON, one by one, turned into what was seen
 ``assembly``     what was seen, put together into a snapshot
 ``kubernetes``   the real one

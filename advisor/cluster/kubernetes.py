@@ -1,12 +1,14 @@
 """The real cluster, read-only in this version: NodePools, NodeClaims, nodes, and pods that ask for GPUs.
 
 Lists are paged, every call has a read timeout, and each object is cut down to what advice needs as soon
-as its page arrives. This is the only module that imports the Kubernetes client.
+as its page arrives. :class:`KubernetesObjects` hands on objects of any kind as they are. This is the only module that
+imports the Kubernetes client.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +18,8 @@ from urllib3.exceptions import HTTPError
 
 from advisor.clock import Clock
 from advisor.cluster.assembly import Seen, assemble
+from advisor.cluster.documents import parts
+from advisor.cluster.objects import Expired, Json, NotServed, ObjectKind, Page, WatchEvent, WatchType
 from advisor.cluster.port import Applied, ClusterWrite
 from advisor.cluster.projection import (
     POOL_LABEL,
@@ -29,13 +33,15 @@ from advisor.cluster.projection import (
 from advisor.domain.nodepools import ClusterSnapshot
 from advisor.errors import Refused, Transient
 
-__all__ = ["KubernetesCluster"]
+__all__ = ["KubernetesCluster", "KubernetesObjects"]
 
 T = TypeVar("T")
 
 _PAGE = 500
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
+_QUIET_SECONDS = 90.0
+"""A watch is told something every minute, a bookmark if nothing else; one that is silent for longer is dead."""
 _NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 _GONE = 410
 _NOT_FOUND = 404
@@ -65,15 +71,7 @@ class KubernetesCluster:
         Raises:
             Refused: none of them can be read.
         """
-        settings = client.Configuration()
-        # Retrying is the caller's decision; it knows how old its last observation is.
-        settings.retries = False
-        try:
-            _load(settings, kubeconfig, context)
-        except (config.ConfigException, OSError) as error:
-            where = "the pod's service account and the default kubeconfig" if kubeconfig is None else str(kubeconfig)
-            raise Refused("kubeconfig", where, f"it cannot be used: {error}", "Give one that kubectl takes.") from error
-        return cls(client.ApiClient(settings), clock, namespace)
+        return cls(_connected(kubeconfig, context), clock, namespace)
 
     def observe(self) -> ClusterSnapshot:
         """The cluster now; its time is the moment before the first list, so nothing in it is older.
@@ -155,6 +153,152 @@ class KubernetesCluster:
         if odd:
             notes.append(f"{len(odd)} {what} were left out; the first because {odd[0]}")
         return found
+
+
+class KubernetesObjects:
+    """Objects of any kind behind the API server; see :class:`advisor.cluster.objects.ObjectReader`."""
+
+    def __init__(self, api: client.ApiClient, name: str) -> None:
+        """Speak through ``api`` to the cluster that people call ``name``."""
+        self._api = api
+        self._name = name
+        self._paths: dict[ObjectKind, str] = {}
+
+    @classmethod
+    def connect(cls, kubeconfig: Path | None = None, context: str | None = None) -> KubernetesObjects:
+        """A cluster as :meth:`KubernetesCluster.connect` finds it, by the name that its kubeconfig gives it.
+
+        Raises:
+            Refused: no configuration can be read.
+        """
+        return cls(_connected(kubeconfig, context), _cluster_name(kubeconfig, context))
+
+    @property
+    def name(self) -> str:
+        """What the kubeconfig calls the cluster; ``in-cluster`` from within."""
+        return self._name
+
+    def list(self, kind: ObjectKind, limit: int, token: str | None) -> Page:
+        """One page; of a kind with several versions the first that is served, from then on always that."""
+        query: dict[str, Any] = {"limit": limit, **({} if token is None else {"continue": token})}
+        known = self._paths.get(kind)
+        for path in kind.paths if known is None else (known,):
+            try:
+                response = self._get(kind, path, query, _READ_SECONDS)
+                body = _parsed(kind, response.data)
+            except NotServed:
+                continue
+            except (HTTPError, OSError) as error:
+                raise Transient(f"the API server could not be asked for {kind.plural}: {error}") from error
+            self._paths[kind] = path
+            metadata = body.get("metadata") or {}
+            return Page(
+                tuple(parts(body, "items")),
+                str(metadata.get("resourceVersion") or ""),
+                metadata.get("continue") or None,
+            )
+        raise NotServed(f"this cluster serves no {kind.resource}")
+
+    def watch(self, kind: ObjectKind, version: str, timeout_seconds: float) -> Iterator[WatchEvent]:
+        """Events with bookmarks; the server ends the watch after the timeout, and we one that is dead."""
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": max(int(timeout_seconds), 1),
+        }
+        quiet = min(timeout_seconds + _CONNECT_SECONDS, _QUIET_SECONDS)
+        try:
+            response = self._get(kind, self._paths.get(kind, kind.paths[0]), query, quiet)
+            try:
+                for line in _lines(response.stream(None)):
+                    yield _event(kind, _parsed(kind, line))
+            finally:
+                response.close()
+        except (HTTPError, OSError) as error:
+            raise Transient(f"the watch of {kind.plural} broke: {error}") from error
+
+    def _get(self, kind: ObjectKind, path: str, query: Mapping[str, Any], read_seconds: float) -> Any:  # noqa: ANN401 - urllib3's response
+        parameters = self._api.param_serialize(
+            "GET",
+            path,
+            query_params=list(query.items()),
+            header_params={"Accept": "application/json"},
+            auth_settings=["BearerToken"],
+        )
+        try:
+            answer = self._api.call_api(*parameters, _request_timeout=(_CONNECT_SECONDS, read_seconds))
+        except client.ApiException as error:
+            raise Transient(f"the API server could not be asked for {kind.plural}: {error.reason}") from error
+        if not 200 <= answer.status < 300:
+            answer.response.close()
+            raise _unanswered(kind, answer.status, str(answer.reason))
+        return answer.response
+
+
+def _unanswered(kind: ObjectKind, status: int, reason: str) -> Exception:
+    if status == _GONE:
+        return Expired(f"{kind.plural}: {status} {reason}")
+    if status == _NOT_FOUND:
+        return NotServed(f"this cluster serves no {kind.resource}")
+    if status == _TOO_MANY or status >= 500:
+        return Transient(f"the API server answered {status} {reason} to a read of {kind.plural}")
+    rule = f'{{apiGroups: ["{kind.group}"], resources: ["{kind.plural}"], verbs: ["get", "list", "watch"]}}'
+    return Refused(
+        kind.plural, f"{status} {reason}", "the API server lets us read none of them", f"Add to our ClusterRole: {rule}"
+    )
+
+
+def _parsed(kind: ObjectKind, body: bytes) -> Json:
+    try:
+        found = json.loads(body)
+    except ValueError as error:
+        raise Transient(f"what the API server answered about {kind.plural} is no JSON") from error
+    if not isinstance(found, Mapping):
+        raise Transient(f"what the API server answered about {kind.plural} is no object")
+    return found
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from (line for line in whole if line.strip())
+    # What follows the last line end was cut off, and will be told again.
+
+
+def _event(kind: ObjectKind, line: Json) -> WatchEvent:
+    document = line.get("object")
+    document = document if isinstance(document, Mapping) else {}
+    if line.get("type") == "ERROR":
+        status = f"{document.get('code')} {document.get('reason')}: {document.get('message')}"
+        if document.get("code") == _GONE or document.get("reason") in ("Expired", "Gone"):
+            raise Expired(f"{kind.plural}: {status}")
+        raise Transient(f"the watch of {kind.plural} was ended: {status}")
+    if line.get("type") not in set(WatchType):
+        raise Transient(f"the watch of {kind.plural} told a line that is no event")
+    return WatchEvent(WatchType(str(line["type"])), document)
+
+
+def _connected(kubeconfig: Path | None, context: str | None) -> client.ApiClient:
+    settings = client.Configuration()
+    # Retrying is the caller's decision; it knows how old its last observation is.
+    settings.retries = False
+    try:
+        _load(settings, kubeconfig, context)
+    except (config.ConfigException, OSError) as error:
+        where = "the pod's service account and the default kubeconfig" if kubeconfig is None else str(kubeconfig)
+        raise Refused("kubeconfig", where, f"it cannot be used: {error}", "Give one that kubectl takes.") from error
+    return client.ApiClient(settings)
+
+
+def _cluster_name(kubeconfig: Path | None, context: str | None) -> str:
+    if kubeconfig is None and context is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
+        return "in-cluster"
+    contexts_of: Callable[..., Any] = config.list_kube_config_contexts
+    contexts, active = contexts_of(None if kubeconfig is None else str(kubeconfig))
+    chosen = active if context is None else next(each for each in contexts if each["name"] == context)
+    return str(chosen["context"].get("cluster") or chosen["name"])
 
 
 class _NotServed(Refused):

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
+from advisor.cluster.documents import moment_in, part
 from advisor.cluster.fields import BUDGETS, CONSOLIDATE_AFTER, CONSOLIDATION_POLICY, GPU_LIMIT, REPLICAS, WEIGHT
+from advisor.cluster.objects import Json
 from advisor.cluster.quantities import parse_gpus
 from advisor.domain.asks import ContainerAsk, effective_ask
 from advisor.domain.nodepools import (
@@ -23,7 +25,7 @@ from advisor.domain.nodepools import (
     WarmBuffer,
     Workload,
 )
-from advisor.domain.units import parse_duration, utc
+from advisor.domain.units import parse_duration
 from advisor.errors import Refused
 
 __all__ = [
@@ -43,8 +45,6 @@ __all__ = [
     "read_pool",
     "read_slice_setting",
 ]
-
-Json: TypeAlias = Mapping[str, Any]
 
 NODEPOOL_LABEL = "karpenter.sh/nodepool"
 """Set by Karpenter on everything of a NodePool."""
@@ -119,13 +119,13 @@ def read_pool(document: Json) -> SeenPool:
     Raises:
         Refused: a name is missing, or the slice length annotation is no duration.
     """
-    metadata, spec = _part(document, "metadata"), _part(document, "spec")
-    disruption, template = _part(spec, "disruption"), _part(_part(spec, "template"), "spec")
-    limits = {name: str(value) for name, value in _part(spec, "limits").items()}
+    metadata, spec = part(document, "metadata"), part(document, "spec")
+    disruption, template = part(spec, "disruption"), part(part(spec, "template"), "spec")
+    limits = {name: str(value) for name, value in part(spec, "limits").items()}
     taints = tuple(
         Taint(str(t.get("key", "")), str(t.get("effect", "")), t.get("value")) for t in template.get("taints") or ()
     )
-    wanted = _requirements(_part(_part(spec, "template"), "metadata"), template)
+    wanted = _requirements(part(part(spec, "template"), "metadata"), template)
     pool = NodePool(
         name=str(metadata.get("name", "")),
         consolidate_after=disruption.get("consolidateAfter"),
@@ -136,7 +136,7 @@ def read_pool(document: Json) -> SeenPool:
         replicas=spec.get("replicas"),
         gpu_kind=_single(wanted, ("/instance-gpu-name", "nvidia.com/gpu.product", "/gke-accelerator")),
         slice_minutes=_slice_minutes(metadata),
-        owned=_part(metadata, "labels").get(OWNED_LABEL) == "true",
+        owned=part(metadata, "labels").get(OWNED_LABEL) == "true",
         resource_version=str(metadata.get("resourceVersion", "")),
         taints=taints,
         field_managers=_managers(metadata.get("managedFields") or ()),
@@ -152,9 +152,9 @@ def read_node(document: Json) -> SeenNode:
     Raises:
         Refused: no creation time, or GPU counts that are no quantities.
     """
-    metadata, spec, status = _part(document, "metadata"), _part(document, "spec"), _part(document, "status")
-    labels = _part(metadata, "labels")
-    capacity, allocatable = _part(status, "capacity"), _part(status, "allocatable")
+    metadata, spec, status = part(document, "metadata"), part(document, "spec"), part(document, "status")
+    labels = part(metadata, "labels")
+    capacity, allocatable = part(status, "capacity"), part(status, "allocatable")
     shares = _shares(labels)
     advertised = parse_gpus(capacity.get(GPU_RESOURCE, 0), "node.status.capacity")
     usable = parse_gpus(allocatable.get(GPU_RESOURCE, 0), "node.status.allocatable")
@@ -167,7 +167,7 @@ def read_node(document: Json) -> SeenNode:
         pool=labels.get(NODEPOOL_LABEL),
         gpus=named or advertised // shares,
         shares=shares,
-        created=_time(metadata.get("creationTimestamp"), "node.metadata.creationTimestamp"),
+        created=moment_in(metadata.get("creationTimestamp"), "node.metadata.creationTimestamp"),
         ready=condition and usable > 0 and "karpenter.sh/unregistered" not in taints,
         cordoned=leaving,
         gpu_kind=labels.get("karpenter.k8s.aws/instance-gpu-name") or labels.get("nvidia.com/gpu.product"),
@@ -180,18 +180,18 @@ def read_claim(document: Json) -> SeenClaim | None:
     Raises:
         Refused: no creation time, or GPU counts that are no quantities.
     """
-    metadata, spec, status = _part(document, "metadata"), _part(document, "spec"), _part(document, "status")
+    metadata, spec, status = part(document, "metadata"), part(document, "spec"), part(document, "status")
     if "deletionTimestamp" in metadata:
         return None
-    labels = _part(metadata, "labels")
+    labels = part(metadata, "labels")
     # What it was launched as, once known; until then what its pods ask for.
-    asked = _part(_part(spec, "resources"), "requests").get(GPU_RESOURCE, 0)
+    asked = part(part(spec, "resources"), "requests").get(GPU_RESOURCE, 0)
     node = SeenNode(
         name=str(metadata.get("name", "")),
         pool=labels.get(NODEPOOL_LABEL),
-        gpus=parse_gpus(_part(status, "capacity").get(GPU_RESOURCE, asked), "nodeclaim.gpus"),
+        gpus=parse_gpus(part(status, "capacity").get(GPU_RESOURCE, asked), "nodeclaim.gpus"),
         shares=1,
-        created=_time(metadata.get("creationTimestamp"), "nodeclaim.metadata.creationTimestamp"),
+        created=moment_in(metadata.get("creationTimestamp"), "nodeclaim.metadata.creationTimestamp"),
         ready=False,
         cordoned=False,
         gpu_kind=labels.get("karpenter.k8s.aws/instance-gpu-name"),
@@ -205,15 +205,15 @@ def read_pod(document: Json) -> SeenPod | None:
     Raises:
         Refused: a fractional or unreadable GPU request, or no creation time.
     """
-    metadata, spec, status = _part(document, "metadata"), _part(document, "spec"), _part(document, "status")
+    metadata, spec, status = part(document, "metadata"), part(document, "spec"), part(document, "status")
     if status.get("phase") in ("Succeeded", "Failed"):
         return None
     asked = _asked_gpus(spec)
     if asked == 0:
         return None
-    namespace, name, labels = metadata.get("namespace", ""), metadata.get("name", ""), _part(metadata, "labels")
+    namespace, name, labels = metadata.get("namespace", ""), metadata.get("name", ""), part(metadata, "labels")
     node = spec.get("nodeName") or None
-    submit = _time(metadata.get("creationTimestamp"), "pod.metadata.creationTimestamp")
+    submit = moment_in(metadata.get("creationTimestamp"), "pod.metadata.creationTimestamp")
     started = status.get("startTime") if node else None
     owners = metadata.get("ownerReferences") or ()
     return SeenPod(
@@ -222,8 +222,8 @@ def read_pod(document: Json) -> SeenPod | None:
             gpus=float(asked),
             submit=submit,
             node=node,
-            start=submit if node and not started else (_time(started, "pod.status.startTime") if started else None),
-            pool=_part(spec, "nodeSelector").get(NODEPOOL_LABEL),
+            start=submit if node and not started else (moment_in(started, "pod.status.startTime") if started else None),
+            pool=part(spec, "nodeSelector").get(NODEPOOL_LABEL),
             namespace=namespace or None,
             name=str(owners[0].get("name", name)) if owners else str(name),
             placeholder=labels.get(OWNED_LABEL) == "true",
@@ -238,13 +238,13 @@ def read_buffer(document: Json) -> tuple[str, WarmBuffer]:
     Raises:
         Refused: it lacks the label or the annotation that we write.
     """
-    metadata = _part(document, "metadata")
-    pool = _part(metadata, "labels").get(POOL_LABEL)
-    chunk = _part(metadata, "annotations").get(CHUNK_ANNOTATION)
+    metadata = part(document, "metadata")
+    pool = part(metadata, "labels").get(POOL_LABEL)
+    chunk = part(metadata, "annotations").get(CHUNK_ANNOTATION)
     if pool is None:
         raise Refused("CapacityBuffer", metadata.get("name"), f"it lacks the label {POOL_LABEL}", "Restore it.")
     return str(pool), WarmBuffer(
-        parse_gpus(_part(document, "spec").get("replicas", 0), "CapacityBuffer.spec.replicas"),
+        parse_gpus(part(document, "spec").get("replicas", 0), "CapacityBuffer.spec.replicas"),
         parse_gpus(chunk, f"CapacityBuffer {CHUNK_ANNOTATION}"),
     )
 
@@ -255,8 +255,8 @@ def read_slice_setting(document: Json) -> tuple[str, float]:
     Raises:
         Refused: it lacks the label or the annotation that we write.
     """
-    metadata = _part(document, "metadata")
-    pool, minutes = _part(metadata, "labels").get(POOL_LABEL), _slice_minutes(metadata)
+    metadata = part(document, "metadata")
+    pool, minutes = part(metadata, "labels").get(POOL_LABEL), _slice_minutes(metadata)
     if pool is None or minutes is None:
         raise Refused(
             "ConfigMap", metadata.get("name"), f"it lacks {POOL_LABEL} or {SLICE_LENGTH_ANNOTATION}", "Restore both."
@@ -275,15 +275,15 @@ def _asked_gpus(spec: Json) -> int:
 
 
 def _container_gpus(container: Json) -> int:
-    resources = _part(container, "resources")
+    resources = part(container, "resources")
     # Extended resources cannot be overcommitted: limits and requests are equal where both stand.
-    found = _part(resources, "limits").get(GPU_RESOURCE, _part(resources, "requests").get(GPU_RESOURCE, 0))
+    found = part(resources, "limits").get(GPU_RESOURCE, part(resources, "requests").get(GPU_RESOURCE, 0))
     return parse_gpus(found, "pod.spec.containers.resources")
 
 
 def _requirements(metadata: Json, template: Json) -> dict[str, tuple[str, ...] | None]:
     """Label key to the values allowed; empty where any value is, None where the label must be absent."""
-    wanted: dict[str, tuple[str, ...] | None] = {key: (str(value),) for key, value in _part(metadata, "labels").items()}
+    wanted: dict[str, tuple[str, ...] | None] = {key: (str(value),) for key, value in part(metadata, "labels").items()}
     for requirement in template.get("requirements") or ():
         key, operator = str(requirement.get("key", "")), requirement.get("operator")
         if operator == "In":
@@ -337,7 +337,7 @@ def _budgets(entries: Sequence[Json] | None) -> tuple[Budget, ...] | None:
 
 
 def _slice_minutes(metadata: Json) -> float | None:
-    text = _part(metadata, "annotations").get(SLICE_LENGTH_ANNOTATION)
+    text = part(metadata, "annotations").get(SLICE_LENGTH_ANNOTATION)
     return None if text is None else parse_duration(str(text), SLICE_LENGTH_ANNOTATION) / 60.0
 
 
@@ -352,15 +352,3 @@ def _managers(entries: Sequence[Json]) -> dict[str, tuple[str, ...]]:
             if claimed is not None and manager not in found.setdefault(field, []):
                 found[field].append(manager)
     return {field: tuple(sorted(managers)) for field, managers in found.items() if managers}
-
-
-def _part(document: Json, key: str) -> Json:
-    found = document.get(key)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _time(text: object, field: str) -> datetime:
-    try:
-        return utc(datetime.fromisoformat(str(text)), field)
-    except ValueError as error:
-        raise Refused(field, text, "it is no moment", "Look at the object.") from error

@@ -11,6 +11,7 @@ from advisor.telemetry.mapping import read_mapping
 from advisor.telemetry.slurm import SlurmFile
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from serving.cli.collected import collected, document, stage_of, tables
+from serving.cli.ingest_kubernetes import kubernetes
 from serving.cli.ingest_prometheus import prometheus
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
 from serving.cli.output import Output, render, stages
@@ -91,3 +92,4 @@ def slurm(
 
 
 app.command("prometheus")(prometheus)
+app.command("kubernetes")(kubernetes)

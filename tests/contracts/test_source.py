@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from advisor.clock import ManualClock
+from advisor.cluster.reflector import Pace
 from advisor.history.store import HistoryStore
+from advisor.telemetry.kubernetes.source import KubernetesSource
 from advisor.telemetry.mapping import mapping_from
 from advisor.telemetry.slurm import SlurmFile
 from advisor.telemetry.source import Source
 from advisor.telemetry.synthetic import SyntheticSource
 from advisor.telemetry.traces import TraceFile, TraceFormat
+from tests.kube_objects import StillCluster, a_container, job_object, node_object, owned_by, pod_object
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 MAPPING = mapping_from({"columns": {"submit": "at", "duration": "took"}})
@@ -64,12 +68,29 @@ def accounting(folder: Path) -> Source:
     return SlurmFile(path)
 
 
+def a_cluster(_: Path) -> Source:
+    """The objects of a cluster that nothing happens to while it is read."""
+    day = 86_400.0
+    jobs = [job_object("train", created=-4 * day), job_object("late", created=-3600)]
+    done = {"created": -4 * day, "scheduled": -4 * day + 5, "started": -4 * day + 60, "finished": -3 * day}
+    pods = [
+        pod_object("train-1", **done, meta={"ownerReferences": owned_by("Job", "train")}),
+        pod_object("late-1", created=-3600, started=-3000, meta={"ownerReferences": owned_by("Job", "late")}),
+        pod_object("half", created=-7200, spec={"containers": [a_container("500m")]}),
+        pod_object("after", created=3600),
+    ]
+    clock = ManualClock(NOW)
+    lists = {"pods": pods, "jobs": jobs, "nodes": [node_object(created=-5 * day)]}
+    return KubernetesSource(StillCluster(lists), Pace(clock, lambda _: None, lambda: 0.0))
+
+
 SOURCES: dict[str, Callable[[Path], Source]] = {
     "philly": a_file(TraceFormat.PHILLY, PHILLY),
     "philly-users": a_file(TraceFormat.PHILLY_USERS, USERS),
     "openb": a_file(TraceFormat.OPENB, PODS),
     "table": a_file(TraceFormat.TABLE, TABLE),
     "slurm": accounting,
+    "kubernetes": a_cluster,
     "synthetic": lambda _: SyntheticSource(1, days=2),
 }
 

@@ -73,9 +73,10 @@ def test_every_state_of_slurm_that_ends_a_job_is_explained():
 
 
 def test_every_reason_for_leaving_a_row_out_is_explained():
-    named = set(inline_codes((DOCS / "reference" / "mappings.md").read_text(encoding="utf-8")))
+    pages = (DOCS / "reference" / name for name in ("mappings.md", "kubernetes.md"))
+    named = {code for page in pages for code in inline_codes(page.read_text(encoding="utf-8"))}
     reasons = set()
-    for module in (ROOT / "advisor" / "telemetry").glob("*.py"):
+    for module in (ROOT / "advisor" / "telemetry").rglob("*.py"):
         reasons |= set(re.findall(r'(?:Unfit|tally\.add)\(\s*"(\w+)"', module.read_text(encoding="utf-8")))
     assert len(reasons) > 8
     assert reasons <= named

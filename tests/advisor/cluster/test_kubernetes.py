@@ -4,9 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -14,10 +12,13 @@ from kubernetes import client
 
 from advisor.clock import ManualClock
 from advisor.cluster.fields import CONSOLIDATE_AFTER, GPU_LIMIT
-from advisor.cluster.kubernetes import KubernetesCluster
+from advisor.cluster.kubernetes import KubernetesCluster, KubernetesObjects
+from advisor.cluster.objects import Expired, NotServed, ObjectKind, WatchType
 from advisor.cluster.port import PoolPatch
+from advisor.cluster.reflector import Pace, Reflector
 from advisor.domain.nodepools import Budget, Taint, WarmBuffer
 from advisor.errors import Refused, Transient
+from tests.api_server import StandIn, kubeconfig_of, listening
 from tests.builders import NOON
 
 POOLS = "/apis/karpenter.sh/v1/nodepools"
@@ -29,58 +30,11 @@ MAPS = "/api/v1/namespaces/gpu-slice-advisor/configmaps"
 CREATED = "2026-03-02T11:00:00Z"
 
 
-@dataclass
-class StandIn:
-    """Lists by path, pages of ``page`` objects, and what to answer instead: a status, or raw bytes."""
-
-    lists: dict[str, list[dict]] = field(default_factory=lambda: {path: [] for path in (POOLS, CLAIMS, NODES, PODS)})
-    instead: dict[str, list[int | bytes]] = field(default_factory=dict)
-    page: int = 500
-    asked: list[str] = field(default_factory=list)
-    url: str = ""
-
-    def answer(self, target: str) -> tuple[int, bytes]:
-        self.asked.append(target)
-        parts, query = urlsplit(target), parse_qs(urlsplit(target).query)
-        if self.instead.get(parts.path):
-            instead = self.instead[parts.path].pop(0)
-            if isinstance(instead, bytes):
-                return 200, instead
-            if instead != 200:
-                return instead, json.dumps({"kind": "Status", "code": instead}).encode()
-        if parts.path not in self.lists:
-            return 404, b"404 page not found"
-        begin = int(query.get("continue", ["0"])[0])
-        items = self.lists[parts.path]
-        more = {"continue": str(begin + self.page)} if begin + self.page < len(items) else {}
-        return 200, json.dumps({"metadata": more, "items": items[begin : begin + self.page]}).encode()
-
-
 @pytest.fixture
 def server() -> Iterator[StandIn]:
-    stand_in = StandIn()
-    stand_in.lists |= {BUFFERS: [], MAPS: []}
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, body = stand_in.answer(self.path)
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Silence."""
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    stand_in.url = f"http://127.0.0.1:{listening.server_address[1]}"
-    yield stand_in
-    listening.shutdown()
-    thread.join()
-    listening.server_close()
+    lists: dict[str, list[dict]] = {path: [] for path in (POOLS, CLAIMS, NODES, PODS, BUFFERS, MAPS)}
+    with listening(StandIn(lists)) as stand_in:
+        yield stand_in
 
 
 @pytest.fixture
@@ -421,20 +375,7 @@ def test_writing_is_refused_in_so_many_words(cluster):
 
 def test_a_kubeconfig_opens_the_cluster(server, tmp_path):
     server.lists[POOLS] = [a_nodepool()]
-    file = tmp_path / "kubeconfig"
-    file.write_text(
-        json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "here",
-                "clusters": [{"name": "c", "cluster": {"server": server.url}}],
-                "users": [{"name": "u", "user": {"token": "secret"}}],
-                "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
-            }
-        ),
-        encoding="utf-8",
-    )
+    file = kubeconfig_of(server, tmp_path)
 
     cluster = KubernetesCluster.connect(ManualClock(NOON), kubeconfig=file)
 
@@ -453,3 +394,172 @@ def test_without_any_configuration_the_remedy_is_told(monkeypatch, tmp_path):
 
     with pytest.raises(Refused, match="service account and the default kubeconfig"):
         KubernetesCluster.connect(ManualClock(NOON))
+
+
+JOBS = ObjectKind("jobs", "Job", "batch")
+QUEUED = ObjectKind("workloads", "Workload", "kueue.x-k8s.io", ("v1beta2", "v1beta1"))
+QUEUED_PATH = "/apis/kueue.x-k8s.io/v1beta1/workloads"
+JOBS_PATH = "/apis/batch/v1/jobs"
+
+
+@pytest.fixture
+def objects(server) -> Iterator[KubernetesObjects]:
+    settings = client.Configuration()
+    settings.host, settings.retries = server.url, False
+    server.lists |= {JOBS_PATH: [], QUEUED_PATH: []}
+    with client.ApiClient(settings) as api:
+        yield KubernetesObjects(api, "test")
+
+
+def a_line(kind: str, name: str, version: str) -> dict:
+    return {"type": kind, "object": {"metadata": {"uid": name, "resourceVersion": version}}}
+
+
+def test_objects_are_listed_page_by_page_with_the_version_of_the_list(server, objects):
+    server.page = 1
+    server.lists[JOBS_PATH] = [{"metadata": {"uid": "a"}}, {"metadata": {"uid": "b"}}]
+    first = objects.list(JOBS, 500, None)
+    second = objects.list(JOBS, 500, first.token)
+    assert [each["metadata"]["uid"] for each in (*first.items, *second.items)] == ["a", "b"]
+    assert (first.version, first.token, second.token) == ("100", "1", None)
+    assert server.queries(JOBS_PATH) == [{"limit": ["500"]}, {"limit": ["500"], "continue": ["1"]}]
+
+
+def test_a_watch_asks_for_bookmarks_and_an_end_and_reads_line_by_line(server, objects):
+    lines = [a_line("ADDED", "x", "101"), a_line("BOOKMARK", "", "105")]
+    server.watches[JOBS_PATH] = [lines]
+    events = list(objects.watch(JOBS, "100", 60.0))
+    assert [(event.type, event.document["metadata"]["resourceVersion"]) for event in events] == [
+        (WatchType.ADDED, "101"),
+        (WatchType.BOOKMARK, "105"),
+    ]
+    asked = {"watch": ["true"], "allowWatchBookmarks": ["true"], "resourceVersion": ["100"], "timeoutSeconds": ["60"]}
+    assert server.queries(JOBS_PATH, watch=True) == [asked]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [410, [{"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old resource version"}}]],
+)
+def test_a_version_too_old_is_told_apart_from_any_object(server, objects, answer):
+    """A21: 410 comes as a status of the answer or as an event in it."""
+    server.watches[JOBS_PATH] = [answer]
+    with pytest.raises(Expired, match="410"):
+        list(objects.watch(JOBS, "100", 60.0))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        500,
+        429,
+        b"<html>\n",
+        b"[]\n",
+        b'{"type": "NONSENSE"}\n',
+        b'{"type": "ERROR", "object": {"code": 500, "reason": "InternalError"}}\n',
+    ],
+)
+def test_a_watch_that_tells_nothing_sensible_is_for_later(server, objects, answer):
+    server.watches[JOBS_PATH] = [answer]
+    with pytest.raises(Transient, match="jobs"):
+        list(objects.watch(JOBS, "100", 60.0))
+
+
+def test_a_line_cut_off_by_a_lost_connection_is_no_event(server, objects):
+    whole = json.dumps(a_line("ADDED", "x", "101")).encode() + b"\n"
+    server.watches[JOBS_PATH] = [whole + b'{"type": "ADD']
+    assert len(list(objects.watch(JOBS, "100", 60.0))) == 1
+
+
+def test_the_newest_version_that_is_served_is_read_and_watched(server, objects):
+    objects.list(QUEUED, 500, None)
+    list(objects.watch(QUEUED, "100", 60.0))
+    objects.list(QUEUED, 500, None)
+    paths = [urlsplit(target).path for target in server.asked]
+    assert paths == [QUEUED_PATH.replace("v1beta1", "v1beta2"), QUEUED_PATH, QUEUED_PATH, QUEUED_PATH]
+
+
+def test_a_kind_that_is_not_served_is_told_apart_from_one_that_is_denied(server, objects):
+    with pytest.raises(NotServed, match=r"jobsets.jobset.x-k8s.io"):
+        objects.list(ObjectKind("jobsets", "JobSet", "jobset.x-k8s.io", ("v1alpha2",)), 500, None)
+    server.instead[JOBS_PATH] = [403]
+    with pytest.raises(
+        Refused, match=r'apiGroups: \["batch"\], resources: \["jobs"\], verbs: \["get", "list", "watch"'
+    ):
+        objects.list(JOBS, 500, None)
+
+
+def test_a_list_of_objects_that_cannot_be_had_now_is_for_later(server, objects):
+    server.instead[JOBS_PATH] = [503, b"<html>"]
+    for _ in range(2):
+        with pytest.raises(Transient, match="jobs"):
+            objects.list(JOBS, 500, None)
+    settings = client.Configuration()
+    settings.host, settings.retries = "http://127.0.0.1:1", False
+    with client.ApiClient(settings) as api:
+        with pytest.raises(Transient, match="could not be asked"):
+            KubernetesObjects(api, "none").list(JOBS, 500, None)
+        with pytest.raises(Transient, match="broke"):
+            list(KubernetesObjects(api, "none").watch(JOBS, "1", 1.0))
+
+
+def test_a_reflector_lives_through_a_410_of_a_real_client(server, objects):
+    """A21 over HTTP: x is there once in its final state, y once, and the watch goes on from the new list."""
+    clock = ManualClock(NOON)
+    expired = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}
+    server.watches[JOBS_PATH] = [[a_line("ADDED", "x", "101"), a_line("BOOKMARK", "", "105"), expired]]
+
+    def pause(seconds: float) -> None:
+        clock.advance(timedelta(seconds=seconds))
+        server.lists[JOBS_PATH] = [
+            a_line("", name, version)["object"] for name, version in (("x", "120"), ("y", "110"))
+        ]
+        server.version = "130"
+
+    reflector = Reflector(
+        JOBS, objects, lambda document, *_: document["metadata"]["resourceVersion"], Pace(clock, pause, lambda: 0.5)
+    )
+    reflector.refresh()
+    reflector.follow(5)
+
+    assert {uid: held.value for uid, held in reflector.objects.items() if held.there} == {"x": "120", "y": "110"}
+    assert reflector.restarts == 1
+    versions = [query["resourceVersion"] for query in server.queries(JOBS_PATH, watch=True)]
+    assert versions[0] == ["100"]
+    assert set(map(tuple, versions[1:])) == {("130",)}
+
+
+def test_a_cluster_has_the_name_its_kubeconfig_gives_it(server, tmp_path):
+    objects = KubernetesObjects.connect(kubeconfig=kubeconfig_of(server, tmp_path, "prod-eu"))
+    assert objects.name == "prod-eu"
+    assert objects.list(ObjectKind("pods", "Pod"), 500, None).version == "100"
+
+
+def test_pages_that_expire_are_told_apart_and_items_that_are_no_objects_left_out(server, objects):
+    server.page = 1
+    server.lists[JOBS_PATH] = [{"metadata": {"uid": "a"}}, {"metadata": {"uid": "b"}}]
+    server.instead[JOBS_PATH] = [200, 410, b'{"metadata": {}, "items": [null, 7, {"metadata": {}}]}']
+    token = objects.list(JOBS, 500, None).token
+    with pytest.raises(Expired, match="410"):
+        objects.list(JOBS, 500, token)
+    assert objects.list(JOBS, 500, None).items == ({"metadata": {}},)
+
+
+def test_events_are_told_as_they_come_and_a_broken_connection_is_for_later(server, objects):
+    received = threading.Event()
+    first = json.dumps(a_line("ADDED", "x", "101")).encode() + b"\n"
+
+    def stream() -> Iterator[bytes]:
+        yield first[:20]
+        yield first[20:]
+        assert received.wait(10)
+        yield first.replace(b"101", b"102")
+        yield b""
+
+    server.watches[JOBS_PATH] = [stream()]
+    events = objects.watch(JOBS, "100", 60.0)
+    assert next(events).document["metadata"]["resourceVersion"] == "101"
+    received.set()
+    assert next(events).document["metadata"]["resourceVersion"] == "102"
+    with pytest.raises(Transient, match="broke"):
+        next(events)

@@ -107,6 +107,16 @@ def test_a_suspended_job_holds_nothing_and_has_not_ended():
 
 
 @pytest.mark.parametrize(
+    "reason", ["Evicted", "PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"]
+)
+def test_every_word_for_being_taken_away_is_an_eviction(reason):
+    work = a_creator()
+    first = a_pod("a", 0, 10, reason=reason, outcome=Outcome.CENSORED, last_seen=at(110), creator=work)
+    job = the_job(first, a_pod("b", 120, 150, 350, creator=work))
+    assert (job.evictions, job.restarts) == (1, 0)
+
+
+@pytest.mark.parametrize(
     "more, reason",
     [
         ({"placeholder": True}, "placeholder"),

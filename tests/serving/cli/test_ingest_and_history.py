@@ -13,6 +13,9 @@ from typer.testing import CliRunner, Result
 
 from advisor.errors import Refused
 from serving.cli import history, ingest
+from tests.api_server import StandIn, kubeconfig_of, listening
+from tests.docs.json_shapes import differences, documented
+from tests.kube_objects import a_condition, claim_object, node_object, pod_object
 
 USERS = """u_id,user,gpu_num,cpu_num,node_num,interval,run_time,wall_time,new_status
 0,1,1,0,1,0,1389,0,Killed
@@ -144,3 +147,42 @@ def test_each_stage_is_one_line_where_nobody_watches(gsa, users):
     result = gsa(ingest.app, "trace", users, "--format", "philly-users")
 
     assert result.stderr.splitlines() == ["ingest: reading rows, 4 in all", "ingest: storing jobs, 3 in all"]
+
+
+def test_a_cluster_is_read_with_its_start_latency(gsa, tmp_path):
+    claim = claim_object(created=0, Launched=5, Registered=40, Initialized=80)
+    ready = a_condition("PodReadyToStartContainers", 84)
+    lists = {
+        "/api/v1/pods": [pod_object("train", scheduled=81, started=200, status={"conditions": [ready]})],
+        "/api/v1/nodes": [node_object()],
+        "/apis/batch/v1/jobs": [],
+        "/apis/karpenter.sh/v1/nodeclaims": [claim],
+    }
+    with listening(StandIn(lists)) as server:
+        file = kubeconfig_of(server, tmp_path, "prod-eu")
+        printed = gsa(ingest.app, "kubernetes", "--kubeconfig", file)
+        machine = gsa(ingest.app, "kubernetes", "--kubeconfig", file, "--context", "here", "--output", "json")
+    assert printed.exit_code == 0
+    assert "source kubernetes/prod-eu" in printed.stdout
+    assert "start latency of NodePool gpu" in printed.stdout
+    assert "80 s" in printed.stdout
+    document = json.loads(machine.stdout)
+    assert (document["source"], document["unchanged"]) == ("kubernetes/prod-eu", 1)
+    (latency,) = document["start_latency"]
+    assert (latency["pool"], latency["to_gpu"]["p90_seconds"]) == ("gpu", 80.0)
+    assert latency["parts"].pop("gpus_allocatable") is None
+    assert differences(documented("gsa ingest kubernetes"), document) == []
+
+
+def test_a_cluster_has_the_name_it_is_given(gsa, tmp_path):
+    with listening(StandIn({"/api/v1/pods": [pod_object(started=5)]})) as server:
+        file = kubeconfig_of(server, tmp_path)
+        printed = gsa(ingest.app, "kubernetes", "--kubeconfig", file, "--name", "eu")
+    assert "source kubernetes/eu" in printed.stdout
+    assert "serves no jobs" in printed.stdout
+
+
+def test_pods_that_may_not_be_listed_name_the_rule_to_add(gsa, tmp_path):
+    server = StandIn({"/api/v1/pods": []}, instead={"/api/v1/pods": [403]})
+    with listening(server), pytest.raises(Refused, match=r'resources: \["pods"\], verbs: \["get", "list", "watch"\]'):
+        gsa(ingest.app, "kubernetes", "--kubeconfig", kubeconfig_of(server, tmp_path))
