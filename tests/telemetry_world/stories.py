@@ -242,7 +242,7 @@ def _again(plan: Plan, rng: random.Random, room: Room) -> Plan:
 
 def _rejected(kind: str) -> _Story:
     def tell(plan: Plan, rng: random.Random, room: Room) -> Plan:
-        return replace(plan, story="rejected", kind=kind, rejected=True)
+        return replace(plan, story="rejected", kind=kind, rejected=True, linger=max(plan.linger, 600))
 
     return tell
 
