@@ -12,7 +12,7 @@ MAPPING ?=
 PORT ?= 8080
 HOST ?= 127.0.0.1
 
-.PHONY: help setup setup-test setup-docs run test test-browser fmt lint types arch check bench docs reference screenshots lock clean
+.PHONY: help setup setup-test setup-docs run test test-browser test-prometheus fmt lint types arch check bench docs reference screenshots lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -52,6 +52,9 @@ test: setup-test ## every test that needs no extra server
 
 test-browser: setup-test ## the dashboard in a real Chromium
 	$(BIN)/pytest -m browser
+
+test-prometheus: setup-test ## a real Prometheus and VictoriaMetrics on loopback
+	$(BIN)/pytest -m prometheus
 
 fmt: setup-test ## format
 	$(BIN)/ruff format .

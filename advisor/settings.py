@@ -13,10 +13,11 @@ import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from advisor.domain.plans import Mode
@@ -27,6 +28,7 @@ __all__ = [
     "DurationSettings",
     "GuardSettings",
     "PriceSettings",
+    "PrometheusOptions",
     "ServerSettings",
     "Settings",
     "SliceSettings",
@@ -38,6 +40,7 @@ __all__ = [
 _PREFIX = "GSA_"
 _OTHER_NAMES = ("GSA_CONFIG", *(f"GSA_BENCH_{what}" for what in ("HOME", "TRACE", "FORMAT", "JOBS")))
 """Variables of ours that are no settings: the file of settings, and what benchmarks are run on."""
+_HIDDEN = "(not shown)"
 _SERVICE = re.compile(r"GSA(_[A-Z0-9_]+)?_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?)")
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -47,7 +50,7 @@ Minutes = Annotated[float, Field(gt=0.0, le=7 * 24 * 60)]
 class _Piece(BaseModel):
     """A frozen group; a key nobody knows is an error, not a silence."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
 
 class StorageSettings(_Piece):
@@ -184,6 +187,86 @@ class GuardSettings(_Piece):
     paused: bool = Field(False, description="The kill switch: nothing is changed while it is set.")
 
 
+class PrometheusOptions(_Piece):
+    """The metrics server that history is read from: Prometheus, Thanos, Mimir or VictoriaMetrics.
+
+    Secrets are read from files, or from the environment; they are never printed.
+    """
+
+    url: str | None = Field(
+        None, description="Address as far as the API, path prefix included, such as http://host:9090."
+    )
+    bearer_token_file: Path | None = Field(None, description="File of a bearer token, read anew for each request.")
+    bearer_token: SecretStr | None = Field(None, description="The token itself; meant for the variable.")
+    username: str | None = Field(None, min_length=1, description="User of basic authentication.")
+    password_file: Path | None = Field(None, description="File of that user's password.")
+    password: SecretStr | None = Field(None, description="The password itself; meant for the variable.")
+    ca_file: Path | None = Field(None, description="PEM file of the authorities to trust, instead of the usual ones.")
+    headers: dict[str, SecretStr] = Field(
+        default={}, description='Sent with each request, such as {"X-Scope-OrgID": "tenant"}.'
+    )
+    flavour: Literal["auto", "prometheus", "thanos", "mimir", "victoriametrics"] = Field(
+        "auto", description="What kind of server it is; auto asks it."
+    )
+    step_seconds: int = Field(60, ge=1, le=3600, description="Time between two samples asked for.")
+    days: float = Field(14.0, gt=0, le=3650, description="How far back history is read at first.")
+    concurrency: int = Field(4, ge=1, le=32, description="Most requests at a time.")
+    timeout_seconds: float = Field(60.0, gt=0, le=3600, description="Longest wait for an answer to begin or go on.")
+    retries: int = Field(8, ge=0, le=20, description="Further tries of a request once the server has answered any.")
+    cluster_label: str = Field(
+        "cluster", pattern="^[a-zA-Z_][a-zA-Z0-9_]*$", description="Label that tells clusters apart on a shared server."
+    )
+    cluster: str | None = Field(None, min_length=1, description="Its value; only such series are asked for.")
+
+    secret_or_may_hold_one: ClassVar[frozenset[str]] = frozenset({"url", "bearer_token", "password", "headers"})
+
+    @field_validator("url")
+    @classmethod
+    def _plain_url(cls, url: str | None) -> str | None:
+        return None if url is None else _without_secrets(url)
+
+    @field_validator("headers")
+    @classmethod
+    def _sendable(cls, headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        for name, value in headers.items():
+            text = value.get_secret_value()
+            if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not (text.isascii() and text.isprintable()):
+                raise ValueError("a header is a plain name and a line of printable ASCII")
+        return headers
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> PrometheusOptions:
+        token = self.bearer_token_file, self.bearer_token
+        password = self.password_file, self.password
+        if None not in token or None not in password:
+            raise ValueError("a secret is given either as a file or as itself, not both")
+        if (self.username is None) != (password == (None, None)):
+            raise ValueError("username and a password (password_file) go together")
+        if token != (None, None) and self.username is not None:
+            raise ValueError("a bearer token and a username exclude each other")
+        return self
+
+
+def _without_secrets(url: str) -> str:
+    """``url`` if it is an address and nothing else.
+
+    Raises:
+        ValueError: it is none, or holds a password or a query; what it holds is not repeated.
+    """
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        known = None
+    if not known or not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError("the address is http:// or https://, a host, perhaps a port and a path")
+    if "@" in parts.netloc:
+        raise ValueError("the address holds no user or password: set username and password_file instead")
+    if parts.query or parts.fragment:
+        raise ValueError("the address ends before any ? or #: a secret goes into headers or bearer_token_file")
+    return url
+
+
 class ServerSettings(_Piece):
     """The HTTP server."""
 
@@ -192,12 +275,17 @@ class ServerSettings(_Piece):
     batch_limit: int = Field(1000, ge=1, le=100_000, description="Most jobs in one prediction request.")
     body_limit_bytes: int = Field(4_000_000, ge=1000, description="Largest request body.")
     refresh_seconds: float = Field(300.0, gt=0, description="Time between advice cycles.")
+    take_in_seconds: float = Field(
+        0.5, gt=0, description="Time between looks for new jobs and ends, which then count in every prediction."
+    )
 
 
 class Settings(BaseSettings):
     """The whole tree."""
 
-    model_config = SettingsConfigDict(env_prefix=_PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix=_PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid", hide_input_in_errors=True
+    )
 
     mode: Mode = Field(Mode.RECOMMEND, description="Observe, Recommend or Apply.")
     storage: StorageSettings = StorageSettings()
@@ -207,6 +295,7 @@ class Settings(BaseSettings):
     slices: SliceSettings = SliceSettings()
     warm: WarmSettings = WarmSettings()
     guards: GuardSettings = GuardSettings()
+    prometheus: PrometheusOptions = PrometheusOptions()
     server: ServerSettings = ServerSettings()
 
     @classmethod
@@ -239,7 +328,16 @@ def load_settings(file: Path | None = None) -> Settings:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "settings"
         limit, _ = limit_and_remedy(first)
-        raise Refused(field, first.get("input"), limit, "Correct the file or the GSA_ variable.") from error
+        shown = _HIDDEN if _may_hold_a_secret(first["loc"]) else first.get("input")
+        raise Refused(field, shown, limit, "Correct the file or the GSA_ variable.") from error
+
+
+def _may_hold_a_secret(path: tuple[int | str, ...]) -> bool:
+    """Whether what was given there must not be repeated: a secret, its misspelt key, or the group of both."""
+    if not path or path[0] != "prometheus":
+        return False
+    open_keys = PrometheusOptions.model_fields.keys() - PrometheusOptions.secret_or_may_hold_one
+    return len(path) == 1 or path[1] not in open_keys
 
 
 def _known_names() -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from advisor.clock import SystemClock
 from advisor.settings import Settings
 from serving.api.duration_schema import DurationsAnswer
 from serving.api.service import DurationAsk
-from serving.foresight import Champions
+from serving.champions import Champions
 from serving.live import LiveAdvisor, LiveParts
 from serving.wiring import ClusterChoice, open_history, open_registry
 
@@ -121,7 +121,7 @@ def _within(live: LiveAdvisor, champions: Champions, ask: DurationAsk) -> Iterat
     yield _timed("model call in the process", lambda: live.durations((ask,)))
 
     def answered() -> bytes:
-        made = DurationsAnswer.of(live.now(), live.synthetic(), live.durations((ask,)))
+        made = DurationsAnswer.of(live.synthetic(), live.durations((ask,)))
         return made.model_dump_json().encode()
 
     yield _timed("model call and answer as JSON", answered)

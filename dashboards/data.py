@@ -10,6 +10,7 @@ from advisor.domain.explanations import DurationExplanation
 from advisor.domain.forecasts import DurationDistribution, DurationForecast, OutcomeChances
 from advisor.domain.jobs import Job
 from advisor.domain.plans import Advice, Money
+from advisor.domain.promises import KeptPromises, Promise
 
 __all__ = ["DashboardData", "DemandPoint", "HistorySummary", "JobView"]
 
@@ -28,7 +29,8 @@ class JobView:
     """One job with its prediction as made at its submission, how long it has run, and what remains if it runs.
 
     ``outcomes`` say how an open job will end given how long it has run, ``explanation`` why it is predicted so;
-    both None where that is not known.
+    both None where that is not known. ``promise`` is what was recorded when it was submitted, None where nothing
+    was: then ``forecast`` is what would be said now from what was known at the submission.
     """
 
     job: Job
@@ -37,6 +39,7 @@ class JobView:
     remaining: DurationDistribution | None
     outcomes: OutcomeChances | None = None
     explanation: DurationExplanation | None = None
+    promise: Promise | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,4 +83,8 @@ class DashboardData(Protocol):
 
     def job(self, job_id: str) -> JobView | None:
         """One job, None if it is unknown."""
+        ...
+
+    def kept_promises(self, days: int) -> tuple[KeptPromises, ...]:
+        """How promises to jobs submitted in the last ``days`` were kept, by day (UTC), oldest first."""
         ...

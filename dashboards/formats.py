@@ -12,6 +12,7 @@ __all__ = [
     "UNKNOWN",
     "age",
     "count",
+    "day",
     "gpus",
     "lost",
     "minutes",
@@ -20,6 +21,7 @@ __all__ = [
     "percent",
     "seconds",
     "signed",
+    "times",
     "words",
 ]
 
@@ -59,6 +61,11 @@ def percent(value: float | None) -> str:
     return f"{scaled:.0f} %" if abs(scaled) >= 20 or scaled == int(scaled) else f"{scaled:.1f} %"
 
 
+def times(value: float | None) -> str:
+    """A multiple, after a sign of multiplication: 1.4, 0.05, 250."""
+    return UNKNOWN if value is None else f"\u00d7{value:,.0f}" if value >= 99.5 else f"\u00d7{value:.2g}"
+
+
 def lost(value: float | None) -> str:
     """GPU time lost per useful one, to the tenth of a per cent that compared lengths differ by: ``22.2 %``."""
     return UNKNOWN if value is None else f"{value * 100:.1f} %"
@@ -83,6 +90,11 @@ def moment(value: datetime | None) -> str:
     return UNKNOWN if value is None else f"{value.day} {value:%b %Y, %H:%M} UTC"
 
 
+def day(value: datetime) -> str:
+    """A day: ``2 Mar 2026``."""
+    return f"{value.day} {value:%b %Y}"
+
+
 def age(value: float | None) -> str:
     """How long ago: ``just now``, ``12 min ago``."""
     if value is None:
@@ -104,8 +116,10 @@ FORMATS = {
     "percent": percent,
     "lost": lost,
     "signed": signed,
+    "times": times,
     "money": money,
     "moment": moment,
+    "day": day,
     "age": age,
     "words": words,
 }

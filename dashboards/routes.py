@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Request
@@ -12,7 +12,18 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from advisor.errors import Stale, Transient
 from dashboards.assets import Assets
 from dashboards.data import DashboardData
-from dashboards.pages import JobPage, JobsPage, Page, PoolPage, Seen, job_page, jobs_page, overview_page
+from dashboards.pages import (
+    JobPage,
+    JobsPage,
+    ModelsPage,
+    Page,
+    PoolPage,
+    Seen,
+    job_page,
+    jobs_page,
+    models_page,
+    overview_page,
+)
 from dashboards.pages import pool_page as build_pool_page
 from dashboards.render import Renderer, as_json
 
@@ -20,6 +31,7 @@ __all__ = ["Dashboard"]
 
 _RECENT_HOURS = 6.0
 _MOST_JOBS = 100
+_PROMISE_DAYS = 84
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 Read = TypeVar("Read")
@@ -42,11 +54,13 @@ class Dashboard:
         for path, handler in (
             ("/overview.json", self._overview_json),
             ("/jobs.json", self._jobs_json),
+            ("/models.json", self._models_json),
             ("/pools/{pool:path}.json", self._pool_json),
             ("/jobs/{job_id:path}.json", self._job_json),
             ("/", self._overview),
             ("/pools", self._to_overview),
             ("/jobs", self._jobs),
+            ("/models", self._models),
             ("/pools/{pool:path}", self._pool),
             ("/jobs/{job_id:path}", self._job),
             ("/static/{name}", self._static),
@@ -86,6 +100,12 @@ class Dashboard:
     def _job_json(self, job_id: str) -> Response:
         return _json(self._job_page(job_id))
 
+    def _models(self) -> Response:
+        return self._page("models.html", self._models_page())
+
+    def _models_json(self) -> Response:
+        return _json(self._models_page())
+
     def _static(self, name: str, request: Request) -> Response:
         asset = self._assets.get(name)
         if asset is None:
@@ -119,8 +139,13 @@ class Dashboard:
             raise HTTPException(404)
         return job_page(self._seen(), view)
 
-    def _seen(self) -> Seen:
+    def _models_page(self) -> ModelsPage:
         troubles: list[str] = []
+        kept = _unless_trouble(lambda: self._data.kept_promises(_PROMISE_DAYS), troubles)
+        return models_page(self._seen(troubles), kept or ())
+
+    def _seen(self, known_troubles: Sequence[str] = ()) -> Seen:
+        troubles = list(known_troubles)
         return Seen(
             now=_unless_trouble(self._data.now, troubles),
             stale_after_minutes=self._stale_after,

@@ -2,59 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from advisor.cycle import CycleMemory
 from advisor.domain.explanations import DurationExplanation
-from advisor.domain.forecasts import DurationDistribution
+from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from advisor.domain.jobs import Job
 from advisor.domain.nodepools import ClusterSnapshot, Workload
 from advisor.domain.plans import Advice
+from advisor.domain.promises import Promise
 from advisor.domain.slices import SliceLength, SliceRequest
-from advisor.forecast.registry import DURATIONS
+from advisor.errors import Defect
 from dashboards.data import HistorySummary, JobView
 from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk
 from serving.foresight import Foresight
 
-__all__ = ["LiveState", "duration_answers", "job_view", "remaining_of_running", "searched_text", "slice_request"]
+__all__ = ["LiveState", "duration_answers", "job_views", "remaining_of_running", "searched_text", "slice_request"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveState:
-    """Everything one answer needs, all of one moment."""
+    """What one cycle left to answer from, and the foresight it was made with, which is fed meanwhile.
+
+    ``now`` is the moment of the cycle; durations are answered as of the foresight's own, which is never earlier.
+    """
 
     now: datetime
-    known: tuple[object, ...]
-    jobs: tuple[Job, ...]
     foresight: Foresight
     advice: Advice
     snapshot: ClusterSnapshot
     memory: CycleMemory
     summary: HistorySummary
+    next_look_seconds: float
 
 
 def duration_answers(
     state: LiveState, asks: Sequence[DurationAsk], *, explain: bool = False
 ) -> tuple[DurationAnswer, ...]:
     """One answer per ask, in order."""
-    version = state.foresight.champions.versions[DURATIONS]
-    jobs = [_asked(ask, at, state.now) for at, ask in enumerate(asks)]
-    durations = state.foresight.durations
-    whole = durations.forecast(jobs, state.now)
-    running = [place for place, ask in enumerate(asks) if ask.elapsed_seconds]
-    if running:
-        # How a job will end depends on the age it has reached; how long it runs as a whole is told from its start.
-        ages = [asks[place].elapsed_seconds or 0.0 for place in running]
-        aged = durations.forecast([jobs[place] for place in running], state.now, ages)
-        for place, answer in zip(running, aged, strict=True):
-            whole[place] = replace(whole[place], outcomes=answer.outcomes)
-    why = durations.explain(jobs, state.now, [ask.elapsed_seconds or 0.0 for ask in asks]) if explain else []
+    with state.foresight.looking() as look:
+        jobs = [_job_asked_about(ask, at, look.now) for at, ask in enumerate(asks)]
+        whole = look.durations.forecast(jobs, look.now)
+        running = [place for place, ask in enumerate(asks) if ask.elapsed_seconds]
+        if running:
+            # How a job will end depends on the age it has reached; how long it runs in all is told from its start.
+            ages = [asks[place].elapsed_seconds or 0.0 for place in running]
+            aged = look.durations.forecast([jobs[place] for place in running], look.now, ages)
+            for place, answer in zip(running, aged, strict=True):
+                whole[place] = replace(whole[place], outcomes=answer.outcomes)
+        elapsed = [ask.elapsed_seconds or 0.0 for ask in asks]
+        why = look.durations.explain(jobs, look.now, elapsed) if explain else []
     return tuple(
         DurationAnswer(
             id=ask.id,
-            forecast=replace(forecast, model_version=None if forecast.model_version is None else version),
+            as_of=look.now,
+            forecast=look.champions.named_by_registry(forecast),
             elapsed_seconds=ask.elapsed_seconds,
             explanation=why[place] if explain else None,
         )
@@ -62,7 +67,7 @@ def duration_answers(
     )
 
 
-def _asked(ask: DurationAsk, place: int, now: datetime) -> Job:
+def _job_asked_about(ask: DurationAsk, place: int, now: datetime) -> Job:
     """The job in question. Its place makes its id its own: what is asked about twice is not one job."""
     return Job(
         id=f"ask:{place}:{ask.id}",
@@ -102,7 +107,7 @@ def remaining_of_running(state: LiveState) -> dict[str, DurationDistribution]:
     running = [w for w in state.snapshot.workloads if w.start is not None and w.node is not None and not w.placeholder]
     ages = [(state.now - w.start).total_seconds() for w in running if w.start is not None]
     jobs = [_of_workload(workload) for workload in running]
-    forecasts = state.foresight.durations.forecast(jobs, state.now, [max(0.0, age) for age in ages])
+    forecasts = state.foresight.forecast(jobs, state.now, [max(0.0, age) for age in ages])
     return {workload.id: one.distribution for workload, one in zip(running, forecasts, strict=True)}
 
 
@@ -124,31 +129,52 @@ def searched_text(job: Job) -> str:
     return " ".join(part for part in (job.id, job.user, job.namespace, job.name) if part).lower()
 
 
-def _why(state: LiveState, job: Job, elapsed: float | None) -> DurationExplanation:
-    return state.foresight.durations.explain([job], state.now, [elapsed or 0.0])[0]
+def job_views(
+    foresight: Foresight,
+    now: datetime,
+    jobs: Sequence[tuple[str, Job]],
+    promises: Mapping[tuple[str, str], Promise],
+    *,
+    explain: bool = False,
+) -> list[JobView]:
+    """The ``jobs`` (with their sources) as known at ``now``, each with what it was promised.
 
-
-def job_view(state: LiveState, job: Job, *, explain: bool = False) -> JobView | None:
-    """The job with its promise; an open job without one is answered from what was known at its submission.
-
-    An open job is explained where that is asked for; of one that has ended only the promise is kept.
+    An open job without a promise is answered from what was known at its submission; of one that is gone only the
+    promise is kept, so that it must have one. Open jobs are explained on request.
     """
-    promise = state.foresight.promises.get(job.id)
-    open_now = job.gone_at is None
-    if promise is None and not open_now:
-        return None
-    if promise is None:
-        promise = state.foresight.durations.forecast([job], state.now)[0]
-    elapsed = job.elapsed_seconds(state.now)
-    remaining, outcomes = None, promise.outcomes
-    if open_now and elapsed is not None:
-        as_it_runs = state.foresight.durations.forecast([job], state.now, [elapsed])[0]
-        remaining, outcomes = as_it_runs.distribution, as_it_runs.outcomes
+    places = [place for place, (_, job) in enumerate(jobs) if job.gone_at is None]
+    open_now = [jobs[place][1] for place in places]
+    ages = [job.elapsed_seconds(now) or 0.0 for job in open_now]
+    with foresight.looking() as look:
+        whole = look.durations.forecast(open_now, now)
+        aged = look.durations.forecast(open_now, now, ages)
+        why = look.durations.explain(open_now, now, ages) if explain else [None] * len(open_now)
+    named = [look.champions.named_by_registry(forecast) for forecast in whole]
+    asked = dict(zip(places, map(_Asked, named, aged, why), strict=True))
+    return [
+        _view(job, now, promises.get((source, job.id)), asked.get(place)) for place, (source, job) in enumerate(jobs)
+    ]
+
+
+class _Asked(NamedTuple):
+    """What is said of an open job now: in all, given its age, and why."""
+
+    whole: DurationForecast
+    aged: DurationForecast
+    why: DurationExplanation | None
+
+
+def _view(job: Job, now: datetime, promise: Promise | None, asked: _Asked | None) -> JobView:
+    forecast = promise.forecast if promise is not None else asked.whole if asked is not None else None
+    if forecast is None:
+        raise Defect(f"job {job.id!r} is gone and nothing was promised to it")
+    elapsed = job.elapsed_seconds(now)
     return JobView(
         job=job,
-        forecast=promise,
+        forecast=forecast,
         elapsed_seconds=elapsed,
-        remaining=remaining,
-        outcomes=outcomes if open_now else None,
-        explanation=_why(state, job, elapsed) if explain and open_now else None,
+        remaining=None if asked is None or elapsed is None else asked.aged.distribution,
+        outcomes=None if asked is None else asked.aged.outcomes,
+        explanation=None if asked is None else asked.why,
+        promise=promise,
     )

@@ -21,13 +21,25 @@ _LEAST_WAIT_SECONDS = 1.0
 
 
 class ControllerLoop:
-    """Runs ``cycle`` in a thread of its own until stopped; ``retry_seconds`` after one that failed."""
+    """Runs ``cycle`` in a thread of its own until stopped; ``retry_seconds`` after one that failed.
 
-    def __init__(self, cycle: Callable[[], float], retry_seconds: float = 30.0) -> None:
+    However soon a cycle wants the next one, ``least_wait_seconds`` lie between them.
+    """
+
+    def __init__(
+        self,
+        cycle: Callable[[], float],
+        retry_seconds: float = 30.0,
+        *,
+        name: str = "advice-cycles",
+        least_wait_seconds: float = _LEAST_WAIT_SECONDS,
+    ) -> None:
         self._cycle = cycle
         self._retry_seconds = retry_seconds
+        self._least_wait_seconds = least_wait_seconds
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="advice-cycles", daemon=True)
+        self._woken = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Begin; the first cycle runs at once."""
@@ -36,12 +48,20 @@ class ControllerLoop:
     def stop(self, within_seconds: float = 10.0) -> bool:
         """Ask the loop to end and wait for the cycle under way; whether it has ended."""
         self._stopping.set()
+        self._woken.set()
         self._thread.join(within_seconds)
         return not self._thread.is_alive()
 
+    def hurry(self) -> None:
+        """Let the next cycle come as soon as it may; one under way is finished first and another one follows."""
+        self._woken.set()
+
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._stopping.wait(max(_LEAST_WAIT_SECONDS, self._once()))
+            self._woken.clear()
+            wait = self._once()
+            if not self._stopping.wait(self._least_wait_seconds):
+                self._woken.wait(max(0.0, wait - self._least_wait_seconds))
 
     def _once(self) -> float:
         try:

@@ -1,219 +1,194 @@
-"""The forecasters of one moment: champions loaded from the registry, brought up to date with the history.
+"""The forecasters of a running server: made from the whole history once, then fed with what is new.
 
-Rebuilding from the store equals never having stopped, so whenever something changed a new
-:class:`Foresight` is built beside the old one and takes its place when it is ready.
+Completions reach the leaves, the key histories and the calibration as soon as they are taken in. A state that was
+fed equals one rebuilt from the store, to the bit; where it cannot (something came late, or was corrected), the
+foresight says that it should be made anew, and goes on answering until another takes its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from pathlib import Path
-from typing import TypeVar
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import NamedTuple
 
 import structlog
 
-from advisor.domain.forecasts import DemandForecast, DurationForecast, RiseForecast
-from advisor.domain.jobs import Job, pool_of
-from advisor.errors import AdvisorError, Refused, Transient
-from advisor.features.demand import DemandSeries, SeriesGrid, series_from_jobs
-from advisor.features.replay import EventKind, events_of
-from advisor.forecast.demand import DemandForecaster
-from advisor.forecast.demand_model import DemandModel
+from advisor.domain.forecasts import DurationForecast
+from advisor.domain.jobs import Job
+from advisor.domain.promises import Promise
+from advisor.errors import Transient
+from advisor.features.intake import Intake, JobKey, Told
+from advisor.features.replay import Event, EventKind
 from advisor.forecast.duration import DurationPredictor
-from advisor.forecast.duration_model import DurationModel
-from advisor.forecast.registry import DEMAND, DURATIONS, ModelRegistry, Registered
+from advisor.forecast.registry import DEMAND
+from advisor.history.store import HistoryStore
 from advisor.settings import DemandSettings
+from serving.champions import Champions
+from serving.demand_outlook import DemandOutlook
 
-__all__ = ["Champions", "DemandOutlook", "Foresight"]
+__all__ = ["Foresight", "Look"]
 
-_PROMISES_KEPT = 500
-_STEP_MINUTES = 5
+_AFTERWARDS = 500
+"""So many jobs at most, the newest that are gone already, are promised to afterwards in one go."""
 
-Model = TypeVar("Model", DurationModel, DemandModel)
+_SLICE = 100
+"""So many events at most are taken in before whoever waits for an answer has a turn."""
 
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Champions:
-    """The versions to serve; None where none was promoted or its artefact cannot be read.
-
-    ``named`` are the versions that the registry named, readable or not.
-    """
-
-    durations: DurationModel | None
-    demand: DemandModel | None
-    versions: Mapping[str, str | None]
-    named: Mapping[str, str | None]
-    reasons: tuple[str, ...]
-
-    @classmethod
-    def of(cls, registry: ModelRegistry) -> Champions:
-        """Load both champions; one that cannot be read is passed over, with the reason, and baselines answer."""
-        reasons: list[str] = []
-        durations, demand = _champion(registry, DURATIONS, reasons), _champion(registry, DEMAND, reasons)
-        duration_model = _loaded(durations, DurationModel.load, reasons)
-        demand_model = _loaded(demand, DemandModel.load, reasons)
-        for reason in reasons:
-            _log.warning("champion_passed_over", reason=reason)
-        named = {
-            DURATIONS: None if durations is None else durations.version,
-            DEMAND: None if demand is None else demand.version,
-        }
-        return cls(
-            durations=duration_model,
-            demand=demand_model,
-            versions={
-                DURATIONS: None if duration_model is None else named[DURATIONS],
-                DEMAND: None if demand_model is None else named[DEMAND],
-            },
-            named=named,
-            reasons=tuple(reasons),
-        )
-
-    def current(self, registry: ModelRegistry) -> bool:
-        """Whether the registry still names these versions; while it cannot be reached, the last good ones stay."""
-        try:
-            named = {name: registry.champion_version(name) for name in (DURATIONS, DEMAND)}
-        except Transient as error:
-            _log.warning("registry_unreachable", reason=str(error))
-            return True
-        return named == dict(self.named)
-
-
-def _loaded(champion: Registered | None, load: Callable[[Path], Model], reasons: list[str]) -> Model | None:
-    if champion is None:
-        return None
-    try:
-        return load(champion.folder)
-    except Refused as error:
-        reasons.append(f"the champion of {champion.name} cannot be served: {error}")
-        return None
-
-
-def _champion(registry: ModelRegistry, name: str, reasons: list[str]) -> Registered | None:
-    try:
-        champion = registry.champion(name)
-    except AdvisorError as error:
-        reasons.append(str(error))
-        return None
-    if champion is None:
-        reasons.append(f"no version of {name} has been promoted: baselines answer (train one: gsa train)")
-    return champion
-
-
-class DemandOutlook:
-    """Demand of each pool from the history as of a time, as the advice cycle asks for it."""
-
-    def __init__(self, model: DemandModel | None, version: str | None, settings: DemandSettings) -> None:
-        self._forecaster = DemandForecaster(model, version, settings.horizons_minutes)
-        self._step_minutes = _STEP_MINUTES if model is None else model.step_minutes
-        self._zone = settings.timezone
-        self._made: dict[str, tuple[datetime, DemandSeries]] = {}
-
-    def demand(self, pool: str, jobs: Sequence[Job], now: datetime) -> DemandForecast:
-        """Demand at each horizon, under the name the cluster knows the pool by."""
-        return replace(self._forecaster.forecast(self._series(pool, jobs, now), now), pool=pool)
-
-    def rise(self, pool: str, jobs: Sequence[Job], now: datetime) -> RiseForecast | None:
-        """How far need may rise."""
-        return replace(self._forecaster.rise(self._series(pool, jobs, now), now), pool=pool)
-
-    def series(self, pool: str) -> DemandSeries | None:
-        """The pool's demand as the last forecast read it, None before the first."""
-        made = self._made.get(pool)
-        return None if made is None else made[1]
-
-    def _series(self, pool: str, jobs: Sequence[Job], now: datetime) -> DemandSeries:
-        """Made once for each moment: forecast, rise and charts read the same."""
-        made = self._made.get(pool)
-        if made is None or made[0] != now:
-            known = _named(jobs, pool)
-            first = jobs[0].submit if jobs else now
-            grid = SeriesGrid(
-                start=_on_grid(first, now, self._step_minutes),
-                end=now,
-                step_minutes=self._step_minutes,
-                zone=self._zone,
-            )
-            made = (now, series_from_jobs(known, _name(jobs, pool), grid, now))
-            self._made[pool] = made
-        return made[1]
-
-
-def _on_grid(first: datetime, now: datetime, step_minutes: int) -> datetime:
-    """The latest start not after ``first`` from which whole steps lead to ``now``: the newest sample is of now."""
-    step = timedelta(minutes=step_minutes)
-    return now - -((first - now) // step) * step
-
-
-def _name(jobs: Sequence[Job], pool: str) -> str:
-    """What the history calls this pool: the model knows it by that name."""
-    names = {pool_of(job) for job in jobs}
-    return names.pop() if len(names) == 1 else pool
-
-
-def _named(jobs: Sequence[Job], pool: str) -> Sequence[Job]:
-    name = _name(jobs, pool)
-    return jobs if all(pool_of(job) == name for job in jobs) else [replace(job, pool=name) for job in jobs]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foresight:
-    """Forecasters current at ``now``, and what was promised to the newest jobs when they were submitted."""
+class Look(NamedTuple):
+    """The duration predictor at one moment; to be asked only while the look lasts."""
 
     now: datetime
     durations: DurationPredictor
-    demand: DemandOutlook
     champions: Champions
-    promises: Mapping[str, DurationForecast]
-
-    @classmethod
-    def build(cls, champions: Champions, jobs: Sequence[Job], now: datetime, settings: DemandSettings) -> Foresight:
-        """Replay ``jobs`` up to ``now``; the newest are asked about as they are submitted, to keep the promise."""
-        predictor = DurationPredictor(champions.durations)
-        newest = sorted(jobs, key=lambda job: job.submit)[-_PROMISES_KEPT:]
-        promises: dict[str, DurationForecast] = {}
-        if newest:
-            begin = newest[0].submit
-            predictor.replay([job for job in jobs if job.submit < begin], _just_before(begin))
-            promises = _with_promises(predictor, jobs, begin, now)
-            promises = {job: _served_as(champions, promise) for job, promise in promises.items()}
-        return cls(
-            now=now,
-            durations=predictor,
-            demand=DemandOutlook(champions.demand, champions.versions[DEMAND], settings),
-            champions=champions,
-            promises=promises,
-        )
 
 
-def _served_as(champions: Champions, forecast: DurationForecast) -> DurationForecast:
-    """The forecast under the version that people know the model by: the registry's."""
-    version = champions.versions[DURATIONS]
-    return replace(forecast, model_version=None if forecast.model_version is None else version)
+class Foresight:
+    """Forecasters of one set of champions, current as of the last :meth:`take_in`.
 
+    Safe for threads: feeding and looking take turns, and whoever looks sees one moment of one model.
+    """
 
-def _just_before(moment: datetime) -> datetime:
-    return moment - datetime.resolution
+    def __init__(self, champions: Champions, history: HistoryStore, settings: DemandSettings) -> None:
+        """Knows nothing before the first :meth:`take_in`, which reads the whole history."""
+        self.champions = champions
+        self.demand = DemandOutlook(champions.demand, champions.versions[DEMAND], settings)
+        self._history = history
+        self._durations = DurationPredictor(champions.durations)
+        self._intake = Intake()
+        self._now: datetime | None = None
+        self._revision: int | None = None
+        self._overtaken = False
+        self._unrecorded: list[Promise] = []
+        self._feeding = threading.Lock()
+        self._turn = threading.Lock()
 
+    # -- feeding ---------------------------------------------------------------------------------
 
-def _with_promises(
-    predictor: DurationPredictor, jobs: Sequence[Job], begin: datetime, now: datetime
-) -> dict[str, DurationForecast]:
-    """Take in everything from ``begin`` on, asking about each job just before its submission is taken in."""
-    promises: dict[str, DurationForecast] = {}
-    for event in events_of(jobs, now):
-        if event.moment < begin:
-            continue
-        if event.kind is EventKind.SUBMITTED:
-            asked = event.job.as_of(event.moment)
-            promises[event.job.id] = predictor.forecast([asked or event.job], event.moment)[0]
-            predictor.submitted(event.job)
-        elif event.kind is EventKind.ENDED:
-            predictor.ended(event.job)
+    def take_in(self, now: datetime, most: int | None = None) -> bool:
+        """Take in what the history has gained and what has happened up to ``now``; whether that could be done.
+
+        It cannot where ``now`` lies before what was taken in, or where more than ``most`` jobs have changed at
+        once: answers would wait too long for it. Then the foresight stays as it was, to be made anew.
+
+        Raises:
+            Transient: the history cannot be read; nothing was taken in.
+        """
+        with self._feeding:
+            if self._overtaken or self._intake.beyond(now):
+                return False
+            revision = self._history.revision()
+            if (now, revision) != (self._now, self._revision) and not self._follow(now, revision, most):
+                return False
+            self._record()
+            return True
+
+    def _follow(self, now: datetime, revision: int, most: int | None) -> bool:
+        jobs: Sequence[tuple[str, Job]] = ()
+        if revision != self._revision:
+            changes = self._history.changed_since(self._revision)
+            revision, jobs = changes.revision, changes.jobs
+        if most is not None and len(jobs) > most:
+            self._overtaken = True
+            return False
+        # Until it is through: a feeding that broke off halfway leaves a state of no moment.
+        self._overtaken = True
+        with self._turn:
+            self._intake.tell(jobs)
+            told = self._intake.events(now)
+        asked = self._asked(told, now)
+        for first in range(0, len(told), _SLICE):
+            with self._turn:
+                self._take(told[first : first + _SLICE], asked, now)
+                # What has been taken in is what is known of.
+                self._now = max(told[first : first + _SLICE][-1].event.moment, self._now or told[0].event.moment)
+            # Who waits for a turn gets it: a lock by itself lets the last holder have it again.
+            time.sleep(0)
+        with self._turn:
+            self._now, self._revision = now, revision
+        self._overtaken = False
+        if told:
+            _log.debug("events_taken_in", events=len(told), now=now.isoformat(), exact=self._intake.exact)
+        return True
+
+    def _take(self, told: Sequence[Told], asked: Mapping[JobKey, bool], now: datetime) -> None:
+        """Feed the predictor, asking about jobs just before their submission is taken in, to keep the promise."""
+        waiting: list[Event] = []
+        for one in told:
+            if one.event.kind is EventKind.SUBMITTED and one.key in asked:
+                self._durations.take(waiting)
+                waiting = []
+                self._unrecorded.append(self._promise(one, now, replayed=asked[one.key] or one.late))
+            waiting.append(one.event)
+        self._durations.take(waiting)
+
+    def _asked(self, told: Sequence[Told], now: datetime) -> dict[JobKey, bool]:
+        """The jobs to make a promise to as their submission comes by, and whether that is afterwards."""
+        rebuilding = self._revision is None
+        open_now: list[JobKey] = []
+        gone: list[JobKey] = []
+        for key, event, _ in told:
+            if event.kind is EventKind.SUBMITTED:
+                job = event.job.as_of(now)
+                (open_now if job is not None and job.gone_at is None else gone).append(key)
+        asked = dict.fromkeys(open_now, rebuilding) | dict.fromkeys(gone[-_AFTERWARDS:], True)
+        if rebuilding:
+            promised = self._history.promised([(key.source, key.id) for key in asked])
+            asked = {key: value for key, value in asked.items() if (key.source, key.id) not in promised}
+        return asked
+
+    def _promise(self, told: Told, now: datetime, *, replayed: bool) -> Promise:
+        job, moment = told.event.job, told.event.moment
+        (forecast,) = self._durations.forecast([job.as_of(moment) or job], moment)
+        named = self.champions.named_by_registry(forecast)
+        return Promise.of(told.key.source, told.key.id, named, now, replayed=replayed)
+
+    def _record(self) -> None:
+        """Keep the promises made; where the history cannot be written just now, with the next call."""
+        if not self._unrecorded:
+            return
+        try:
+            self._history.record_promises(self._unrecorded)
+        except Transient as error:
+            _log.warning("promises_not_recorded", promises=len(self._unrecorded), reason=str(error))
         else:
-            predictor.started(event.job)
-    return promises
+            self._unrecorded = []
+
+    def serves(self, champions: Champions, now: datetime) -> bool:
+        """Whether this may go on answering with ``champions`` at ``now``: its state equals a rebuilt one."""
+        usable = not self._overtaken and not self._intake.beyond(now) and self._intake.exact
+        return usable and champions is self.champions
+
+    # -- asking ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def looking(self) -> Iterator[Look]:
+        """The predictor as it stands, which nobody feeds meanwhile."""
+        with self._turn:
+            yield Look(self.now, self._durations, self.champions)
+
+    @property
+    def now(self) -> datetime:
+        """The moment up to which everything known has been taken in."""
+        if self._now is None:
+            raise RuntimeError("a foresight is asked before it has taken anything in")
+        return self._now
+
+    def forecast(
+        self, jobs: Sequence[Job], now: datetime, elapsed: Sequence[float] | None = None
+    ) -> list[DurationForecast]:
+        """One duration forecast per job, all of one state: the advice cycle asks this way."""
+        with self.looking() as look:
+            return look.durations.forecast(jobs, now, elapsed)
+
+    def jobs(self) -> tuple[datetime, list[tuple[str, Job]]]:
+        """Now, and every job with its source as known now, by submission, then id."""
+        with self._turn:
+            now, stored = self.now, self._intake.jobs()
+        known = ((source, job.as_of(now)) for source, job in stored)
+        return now, [(source, job) for source, job in known if job is not None]

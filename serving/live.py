@@ -1,6 +1,7 @@
 """The running product: what the API and the pages ask, answered from one consistent state.
 
-A state is built whole and swapped whole, so that no answer mixes two models or two moments.
+A state is built whole and swapped whole, so that no answer mixes two models. Between two cycles its foresight is
+fed with what the history gains (:meth:`LiveAdvisor.take_in`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import islice
 
 import structlog
 
@@ -19,6 +21,7 @@ from advisor.domain.decisions import DecisionRecord
 from advisor.domain.forecasts import DemandForecast
 from advisor.domain.jobs import Job
 from advisor.domain.plans import Advice, Money
+from advisor.domain.promises import KeptPromises
 from advisor.domain.slices import Allocation
 from advisor.errors import AdvisorError, Transient
 from advisor.forecast.registry import DEMAND, DURATIONS, ModelRegistry
@@ -33,18 +36,24 @@ from serving.advice_json import advice_document
 from serving.answers import (
     LiveState,
     duration_answers,
-    job_view,
+    job_views,
     remaining_of_running,
     searched_text,
     slice_request,
 )
 from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness, Unknown
-from serving.foresight import Champions, Foresight
+from serving.champions import Champions
+from serving.foresight import Foresight
 from serving.wiring import ClusterChoice, ClusterKind
 
 __all__ = ["LiveAdvisor", "LiveParts"]
 
 _log = structlog.get_logger(__name__)
+
+_MOST_AT_ONCE = 2000
+"""So many changed jobs at most are fed to a state that answers meanwhile; more of them are a new history."""
+
+_JOBS_AT_A_TIME = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +81,7 @@ class LiveAdvisor:
         self._state: LiveState | None = None
         self._failure: str | None = "the first cycle has not finished yet"
         self._one_at_a_time = threading.Lock()
+        self._changing = threading.Lock()
 
     # -- keeping current -------------------------------------------------------------------------
 
@@ -85,7 +95,11 @@ class LiveAdvisor:
         """
         with self._one_at_a_time:
             try:
-                self._state, wait = self._next_state()
+                state = self._next_state()
+                with self._changing:
+                    # What came while the cycle ran is known before the state is seen.
+                    state.foresight.take_in(self._moment())
+                    self._state = state
             except AdvisorError as error:
                 self._failure = str(error)
                 raise
@@ -93,50 +107,62 @@ class LiveAdvisor:
                 self._failure = f"the last cycle broke: {type(error).__name__}"
                 raise
             self._failure = None
-            return wait
+            return state.next_look_seconds
 
-    def _next_state(self) -> tuple[LiveState, float]:
+    def take_in(self) -> bool:
+        """Let submissions, starts and ends reach the answers now; False where they wait for the next :meth:`refresh`.
+
+        Cheap where nothing has changed. Before the first cycle there is nothing to feed.
+
+        Raises:
+            AdvisorError: the history cannot be used now.
+        """
+        with self._changing:
+            state = self._state
+            return state is None or state.foresight.take_in(self._moment(), _MOST_AT_ONCE)
+
+    def _next_state(self) -> LiveState:
+        """The state after one more cycle; until then the last one answers, and is fed."""
         parts, last = self._parts, self._state
-        now = self._moment()
-        champions = self._champions(last)
-        known = self._known(now, champions)
-        if last is not None and last.known == known:
-            jobs, summary, foresight = last.jobs, last.summary, last.foresight
-        else:
-            jobs = tuple(parts.history.jobs(now))
-            summary = self._summary(jobs, now)
-            foresight = Foresight.build(champions, jobs, now, parts.settings.demand)
+        foresight = self._foresight(last)
+        now, known = foresight.jobs()
+        jobs = tuple(job for _, job in known)
+        summary = self._summary(jobs, now)
         cluster = wiring.open_cluster(parts.cluster, jobs, now)
-        cycle = AdviceCycle(cluster, foresight.durations, foresight.demand, wiring.cycle_terms(parts.settings))
+        cycle = AdviceCycle(cluster, foresight, foresight.demand, wiring.cycle_terms(parts.settings))
         memory = _first_memory(parts) if last is None else last.memory
-        outcome = cycle.run(jobs, self._inputs(now), memory, champions.versions)
+        outcome = cycle.run(jobs, self._inputs(now), memory, foresight.champions.versions)
         advice = replace(
             outcome.advice,
             synthetic=summary.synthetic,
-            reasons=(*outcome.advice.reasons, *champions.reasons),
+            reasons=(*outcome.advice.reasons, *foresight.champions.reasons),
         )
         self._keep(now, advice, outcome.decisions)
-        state = LiveState(
+        return LiveState(
             now=now,
-            known=known,
-            jobs=jobs,
             foresight=foresight,
             advice=advice,
             snapshot=outcome.snapshot,
             memory=outcome.memory,
             summary=summary,
+            next_look_seconds=outcome.next_look_seconds,
         )
-        return state, outcome.next_look_seconds
+
+    def _foresight(self, last: LiveState | None) -> Foresight:
+        """The last one brought up to date, or a new one where that would not equal it."""
+        parts, now = self._parts, self._moment()
+        champions = self._champions(last)
+        if last is not None and last.foresight.serves(champions, now) and last.foresight.take_in(now, _MOST_AT_ONCE):
+            return last.foresight
+        made = Foresight(champions, parts.history, parts.settings.demand)
+        made.take_in(now)
+        return made
 
     def _champions(self, last: LiveState | None) -> Champions:
         """Those of the last state, unless the registry names others now."""
         if last is not None and last.foresight.champions.current(self._parts.registry):
             return last.foresight.champions
         return Champions.of(self._parts.registry)
-
-    def _known(self, now: datetime, champions: Champions) -> tuple[object, ...]:
-        """What the forecasters depend on: while it stays the same, so do they."""
-        return (now, self._parts.history.revision(), *champions.versions.items())
 
     def _keep(self, now: datetime, advice: Advice, decisions: Sequence[DecisionRecord]) -> None:
         if decisions:
@@ -188,8 +214,8 @@ class LiveAdvisor:
     # -- AdvisorService --------------------------------------------------------------------------
 
     def now(self) -> datetime:
-        """The moment that answers refer to."""
-        return self._current().now
+        """The moment that answers about durations and jobs refer to."""
+        return self._current().foresight.now
 
     def synthetic(self) -> bool:
         """Whether the history is a generated workload."""
@@ -271,21 +297,31 @@ class LiveAdvisor:
 
     def jobs(self, text: str | None, limit: int) -> tuple[JobView, ...]:
         """The newest jobs whose id, user, namespace or name holds ``text``."""
-        state = self._current()
+        foresight = self._current().foresight
+        now, known = foresight.jobs()
         wanted = text.lower() if text else ""
-        found: list[JobView] = []
-        for job in reversed(state.jobs):
-            if len(found) == limit:
-                break
-            if wanted in searched_text(job) and (view := job_view(state, job)) is not None:
-                found.append(view)
-        return tuple(found)
+        found = iter([one for one in reversed(known) if wanted in searched_text(one[1])])
+        views: list[JobView] = []
+        while len(views) < limit and (some := list(islice(found, max(limit, _JOBS_AT_A_TIME)))):
+            promises = self._parts.history.promises([(source, job.id) for source, job in some])
+            shown = [one for one in some if one[1].gone_at is None or (one[0], one[1].id) in promises]
+            views += job_views(foresight, now, shown[: limit - len(views)], promises)
+        return tuple(views)
 
     def job(self, job_id: str) -> JobView | None:
-        """One job, None if it is unknown or ended too long ago for its promise to be kept."""
-        state = self._current()
-        found = next((job for job in reversed(state.jobs) if job.id == job_id), None)
-        return None if found is None else job_view(state, found, explain=True)
+        """One job, None if it is unknown, or ended without a promise ever made to it."""
+        foresight = self._current().foresight
+        now, known = foresight.jobs()
+        found = [one for one in reversed(known) if one[1].id == job_id][:1]
+        promises = self._parts.history.promises([(source, job.id) for source, job in found])
+        shown = [one for one in found if one[1].gone_at is None or promises]
+        return next(iter(job_views(foresight, now, shown, promises, explain=True)), None)
+
+    def kept_promises(self, days: int) -> tuple[KeptPromises, ...]:
+        """How promises to jobs submitted in the last ``days`` were kept, by day (UTC), oldest first."""
+        now = self._current().foresight.now
+        since = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days - 1)
+        return tuple(self._parts.history.kept_promises(now, since))
 
 
 def _first_memory(parts: LiveParts) -> CycleMemory:

@@ -12,6 +12,7 @@ documented meaning, never -1, NaN or "?". Every time is UTC-aware.
 ``slices``              slice lengths, slices, slice plans, allocations
 ``nodepools``           NodePools, nodes and the cluster snapshot
 ``forecasts``           duration and demand distributions
+``promises``            what was promised to jobs, and how it was kept
 ``plans``               warm plans, changes, advice
 ``decisions``           what became of each change: the ledger's entries
 ``reports``             measured quality

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from advisor.domain.jobs import Job
 
-__all__ = ["SUBMISSIONS_TURN", "Event", "EventKind", "events_of"]
+__all__ = ["SUBMISSIONS_TURN", "Event", "EventKind", "events_of", "events_of_job"]
 
 
 class EventKind(IntEnum):
@@ -42,14 +42,15 @@ SUBMISSIONS_TURN = 2
 def events_of(jobs: Sequence[Job], until: datetime | None = None) -> list[Event]:
     """What happened to ``jobs`` up to and including ``until``, in order; ties keep the order of ``jobs``."""
     limit = None if until is None else until.timestamp()
-    found = [event for place, job in enumerate(jobs) for event in _of_job(place, job)]
+    found = [event for place, job in enumerate(jobs) for event in events_of_job(job, place)]
     if limit is not None:
         found = [event for event in found if event.at <= limit]
     found.sort(key=lambda event: event[:4])
     return found
 
 
-def _of_job(place: int, job: Job) -> Iterable[Event]:
+def events_of_job(job: Job, place: int = 0) -> Iterable[Event]:
+    """What happened to ``job``, the ``place``-th of those given, in order, whatever is still to come included."""
     submit, start, gone = job.submit, job.start, job.gone_at
     yield Event(submit.timestamp(), SUBMISSIONS_TURN, place, EventKind.SUBMITTED, submit, job)
     begun, turn = submit, SUBMISSIONS_TURN

@@ -6,7 +6,7 @@ Whoever calls it sees to it that one thread at a time changes it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -64,7 +64,13 @@ class DurationPredictor:
         are remembered for 14 days for this.
         """
         limit = utc(until, "until")
-        events = [event for event in events_of(jobs, limit) if event.job.id not in self._closed]
+        self.take([event for event in events_of(jobs, limit) if event.job.id not in self._closed])
+
+    def take(self, events: Sequence[Event]) -> None:
+        """Take in ``events``, in the order given, none of which was told before.
+
+        However a sequence of events is cut into calls, the state it leaves is the same to the bit.
+        """
         for first in range(0, len(events), _CHUNK):
             self._take(events[first : first + _CHUNK])
 
@@ -94,27 +100,28 @@ class DurationPredictor:
 
     def _take(self, events: Sequence[Event]) -> None:
         """Histories first, since they need no model; then all new jobs are placed at once; then the leaves."""
-        asked: dict[str, _Asked] = {}
-        gone = {event.job.id for event in events if event.kind is EventKind.ENDED}
-        for event in events:
+        asked: dict[int, _Asked] = {}
+        # Two sources may use one id, one after the other: what counts is what is open at each event's turn.
+        placed_now: dict[str, bool] = {}
+        ends = {event.job.id: at for at, event in enumerate(events) if event.kind is EventKind.ENDED}
+        for at, event in enumerate(events):
             job = event.job
             if event.kind is EventKind.SUBMITTED:
-                if self._live is not None and self._to_place(job, self._live, asked):
-                    asked[job.id] = self._asked(job, event, self._live, open_ended=job.id not in gone)
+                known = placed_now.get(job.id, job.id in self._placed)
+                if self._live is not None and job.submit >= self._live.model.leaves_since and not known:
+                    asked[at] = self._asked(job, event, self._live, open_ended=ends.get(job.id, -1) < at)
+                    placed_now[job.id] = True
                 self._features.submitted(job)
             elif event.kind is EventKind.STARTED:
                 self._features.started(job)
             else:
                 self._features.ended(job, event.moment)
                 self._close(job.id, event.at)
+                placed_now[job.id] = False
         if self._live is None:
             self._take_to_floor(events)
         else:
             self._take_to_model(self._live, events, asked)
-
-    def _to_place(self, job: Job, live: LiveModel, asked: Container[str]) -> bool:
-        """Whether ``job`` counts in the leaves and is told of for the first time."""
-        return job.submit >= live.model.leaves_since and job.id not in self._placed and job.id not in asked
 
     def _asked(self, job: Job, event: Event, live: LiveModel, *, open_ended: bool) -> _Asked:
         """What is known of ``job`` as it is submitted; the hazard only where it may be asked for."""
@@ -130,13 +137,12 @@ class DurationPredictor:
             elif event.kind is EventKind.ENDED:
                 self._floor.ended(event.job)
 
-    def _take_to_model(self, live: LiveModel, events: Sequence[Event], asked: dict[str, _Asked]) -> None:
+    def _take_to_model(self, live: LiveModel, events: Sequence[Event], asked: dict[int, _Asked]) -> None:
         placed = dict(zip(asked, _placed(live.model, list(asked.values())), strict=True))
-        for event in events:
-            job_id = event.job.id
-            placement = placed.pop(job_id, None) if event.kind is EventKind.SUBMITTED else None
+        for at, event in enumerate(events):
+            job_id, placement = event.job.id, placed.get(at)
             if placement is not None:
-                self._placed[job_id], self._rows[job_id] = placement, asked[job_id].row
+                self._placed[job_id], self._rows[job_id] = placement, asked[at].row
             live.take(event, placement)
             if event.kind is EventKind.ENDED:
                 self._placed.pop(job_id, None)

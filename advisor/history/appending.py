@@ -12,6 +12,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from advisor.domain.ingest import JobBatch, Rejection
 from advisor.domain.jobs import Job
 from advisor.errors import Refused
+from advisor.history.reading import revision
 from advisor.history.rows import COLUMNS, USAGE_COLUMNS, Row, from_microseconds, row_of, to_microseconds
 from advisor.history.schema import INGESTS, JOBS, REJECTIONS
 
@@ -28,7 +29,7 @@ _VALUES = [JOBS.c[name] for name in COLUMNS]
 _UPDATE = (
     update(JOBS)
     .where(JOBS.c.source == bindparam("key_source"), JOBS.c.id == bindparam("key_id"))
-    .values({name: bindparam(f"new_{name}") for name in COLUMNS if name != "id"})
+    .values({name: bindparam(f"new_{name}") for name in (*COLUMNS, "revision") if name != "id"})
 )
 
 
@@ -47,9 +48,10 @@ class AppendResult:
 
 @dataclass(slots=True)
 class _Sorted:
-    """The rows of one batch by what has to be done with them."""
+    """The rows of one batch by what has to be done with them; those written are marked with ``revision``."""
 
     source: str
+    revision: int
     new: list[Row] = field(default_factory=list)
     changed: list[Row] = field(default_factory=list)
     unchanged: int = 0
@@ -88,7 +90,8 @@ def append_batch(
     rows = _latest(batch.jobs)
     empty = connection.execute(select(JOBS.c.id).where(JOBS.c.source == batch.source).limit(1)).first() is None
     added = changed = unchanged = 0
-    work = _Sorted(batch.source)
+    # Whoever has seen the revision before has not seen this batch: any number above it says so.
+    work = _Sorted(batch.source, revision(connection) + 1)
     for done, chunk in _chunks(rows):
         stored = {} if empty else _stored(connection, batch.source, [row[_ID] for row in chunk])
         work.new, work.changed = [], []
@@ -144,14 +147,13 @@ def _stored(connection: Connection, source: str, ids: list[str]) -> dict[str, Ro
 
 def _write(connection: Connection, work: _Sorted) -> None:
     if work.new:
-        values = [{"source": work.source, **dict(zip(COLUMNS, row, strict=True))} for row in work.new]
+        mark = {"source": work.source, "revision": work.revision}
+        values = [{**mark, **dict(zip(COLUMNS, row, strict=True))} for row in work.new]
         connection.execute(insert(JOBS), values)
     if work.changed:
         renamed = [f"new_{name}" for name in COLUMNS]
-        values = [
-            {"key_source": work.source, "key_id": row[_ID], **dict(zip(renamed[1:], row[1:], strict=True))}
-            for row in work.changed
-        ]
+        mark = {"key_source": work.source, "new_revision": work.revision}
+        values = [{**mark, "key_id": row[_ID], **dict(zip(renamed[1:], row[1:], strict=True))} for row in work.changed]
         connection.execute(_UPDATE, values)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, func, or_, select
@@ -10,11 +11,33 @@ from advisor.domain.jobs import Job, Outcome
 from advisor.history.rows import COLUMNS, from_microseconds, job_of, to_microseconds
 from advisor.history.schema import INGESTS, JOBS
 
-__all__ = ["any_synthetic", "finished_between", "jobs_known", "last_event", "running_at", "watermark"]
+__all__ = [
+    "JobChanges",
+    "any_synthetic",
+    "changed_since",
+    "finished_between",
+    "jobs_known",
+    "last_event",
+    "last_submit",
+    "revision",
+    "running_at",
+    "watermark",
+]
 
 # The source comes last: it only decides the order of jobs that share everything else in a key.
 _VALUES = [*(JOBS.c[name] for name in COLUMNS), JOBS.c.source]
 _ID, _SUBMIT, _START, _END = (COLUMNS.index(name) for name in ("id", "submit_us", "start_us", "end_us"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobChanges:
+    """What came in after a revision: each job with its source, as stored, by submission, then id, then source.
+
+    ``revision`` is the one to ask with next.
+    """
+
+    revision: int
+    jobs: tuple[tuple[str, Job], ...]
 
 
 def _known(connection: Connection, conditions: list[ColumnElement[bool]], as_of: datetime, order: int) -> list[Job]:
@@ -74,6 +97,17 @@ def last_submit(connection: Connection) -> datetime | None:
 def revision(connection: Connection) -> int:
     """See :meth:`advisor.history.store.HistoryStore.revision`."""
     return int(connection.execute(select(func.coalesce(func.max(INGESTS.c.id), 0))).scalar_one())
+
+
+def changed_since(connection: Connection, seen: int | None) -> JobChanges:
+    """See :meth:`advisor.history.store.HistoryStore.changed_since`."""
+    # Read first: what is written between the two reads is told again by the next call, never missed.
+    reached = revision(connection)
+    query = select(*_VALUES)
+    if seen is not None:
+        query = query.where(JOBS.c.revision > seen)
+    rows = sorted(connection.execute(query), key=lambda row: (row[_SUBMIT], row[_ID], row[-1]))
+    return JobChanges(revision=reached, jobs=tuple((row[-1], job_of(row[:-1])) for row in rows))
 
 
 def watermark(connection: Connection, source: str) -> datetime | None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer, MetaData, Table, Text
 
-__all__ = ["ADVICE", "INGESTS", "JOBS", "LEDGER", "METADATA", "REJECTIONS"]
+__all__ = ["ADVICE", "INGESTS", "JOBS", "LEDGER", "METADATA", "PROMISES", "REJECTIONS"]
 
 METADATA = MetaData()
 
+# ``revision`` is that of the ingest which last changed the row, or an earlier one that no reader has seen yet.
 JOBS = Table(
     "gsa_jobs",
     METADATA,
@@ -48,10 +49,12 @@ JOBS = Table(
     Column("usage_energy_joules", Double),
     Column("usage_idle_share", Double),
     Column("usage_estimated", Boolean),
+    Column("revision", BigInteger, nullable=False, server_default="0"),
     Index("gsa_jobs_submit", "submit_us"),
     Index("gsa_jobs_start", "start_us"),
     Index("gsa_jobs_end", "end_us"),
     Index("gsa_jobs_last_seen", "last_seen_us"),
+    Index("gsa_jobs_revision", "revision"),
 )
 
 # One row per ingest that changed anything; ``notes`` is a JSON list of sentences.
@@ -109,4 +112,25 @@ LEDGER = Table(
     Column("models", JSON, nullable=False),
     Index("gsa_ledger_time", "time_us"),
     Index("gsa_ledger_pool", "pool", "field", "time_us"),
+)
+
+# One row per job, written once; ``law`` is a JSON list of [level, seconds], ``reasons`` one of sentences.
+PROMISES = Table(
+    "gsa_promises",
+    METADATA,
+    Column("source", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("asked_us", BigInteger, nullable=False),
+    Column("replayed", Boolean, nullable=False),
+    Column("served", Text, nullable=False),
+    Column("model_version", Text),
+    Column("key", Text, nullable=False),
+    Column("key_count", BigInteger, nullable=False),
+    Column("p50_seconds", Double, nullable=False),
+    Column("p90_seconds", Double, nullable=False),
+    Column("typical_seconds", Double, nullable=False),
+    Column("mean_seconds", Double, nullable=False),
+    Column("law", JSON, nullable=False),
+    Column("reasons", JSON, nullable=False),
+    Index("gsa_promises_id", "id"),
 )

@@ -10,14 +10,17 @@ from typing import Any, Self
 from advisor.domain.decisions import DecisionRecord
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
+from advisor.domain.promises import KeptPromises, Promise
 from advisor.domain.units import utc
 from advisor.history import ledger, reading
 from advisor.history.appending import AppendResult, Progress, append_batch
 from advisor.history.database import Database
 from advisor.history.ledger import StoredAdvice
+from advisor.history.promises import kept_by_day, promised, read_promises, write_promises
+from advisor.history.reading import JobChanges
 from advisor.history.status import HistoryStatus, read_status
 
-__all__ = ["AppendResult", "HistoryStore", "StoredAdvice"]
+__all__ = ["AppendResult", "HistoryStore", "JobChanges", "StoredAdvice"]
 
 
 class HistoryStore:
@@ -115,6 +118,15 @@ class HistoryStore:
         with self._database.reading() as connection:
             return reading.revision(connection)
 
+    def changed_since(self, revision: int | None) -> JobChanges:
+        """Jobs added or changed by ingests after ``revision``, every job with None, and the revision this reaches.
+
+        The only read without an as-of time: jobs come as they are stored, whatever lies ahead included, and the
+        reader takes in of them what has happened. A job may be told of twice, none is ever left out.
+        """
+        with self._database.reading() as connection:
+            return reading.changed_since(connection, revision)
+
     def is_synthetic(self) -> bool:
         """Whether the jobs were generated, which must be said wherever something made of them is shown."""
         with self._database.reading() as connection:
@@ -139,6 +151,26 @@ class HistoryStore:
         """When ``field`` of an object of ``pool`` was last really changed (up to ``as_of``), None if never."""
         with self._database.reading() as connection:
             return ledger.last_applied(connection, pool, field, as_of and utc(as_of, "as_of"))
+
+    def record_promises(self, promises: Sequence[Promise]) -> int:
+        """Keep ``promises``, all or none; a job that has one keeps its first. How many were kept."""
+        with self._database.writing() as connection:
+            return write_promises(connection, promises)
+
+    def promises(self, jobs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Promise]:
+        """What was promised to the jobs of these sources and ids, as far as there is a promise."""
+        with self._database.reading() as connection:
+            return read_promises(connection, jobs)
+
+    def promised(self, jobs: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Those of these sources and ids to whom something was promised."""
+        with self._database.reading() as connection:
+            return set(promised(connection, jobs))
+
+    def kept_promises(self, as_of: datetime, since: datetime | None = None) -> list[KeptPromises]:
+        """How promises were kept, as known at ``as_of``, by the day of submission (UTC; from ``since`` on)."""
+        with self._database.reading() as connection:
+            return kept_by_day(connection, utc(as_of, "as_of"), since and utc(since, "since"))
 
     def record_advice(self, time: datetime, document: Mapping[str, Any]) -> None:
         """Keep the advice of the cycle at ``time`` as the JSON document shown; every number must be finite.

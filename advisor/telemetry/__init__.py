@@ -13,8 +13,12 @@ A row that cannot be used is counted under a reason with an example; it is never
 ``tables``        CSV and Parquet files as rows of text
 ``times``         text as moments in UTC
 ``interpret``     one row as one job
+``slurm``         accounting of Slurm; ``slurm_table`` its lines, ``slurm_lines`` what a line says, ``slurm_fields``
+                  its small languages, ``slurm_arrays`` ids and arrays, ``slurm_runs`` runs as jobs
 ``openb``         the layout of the OpenB pod list
 ``synthetic``     a generated workload, labelled as such
+``prometheus``    the metrics server: its HTTP API, and what is read of it
 ``tally``         rejections by reason
+``dcgm``          the GPU metrics of dcgm-exporter, as one value per device and moment
 ================  ====================================================================
 """

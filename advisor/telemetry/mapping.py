@@ -35,7 +35,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from advisor.domain.jobs import Outcome
 from advisor.errors import Refused
 
-__all__ = ["COLUMN_FIELDS", "TableMapping", "TimeKind", "TimeRule", "mapping_from", "read_mapping"]
+__all__ = ["COLUMN_FIELDS", "TableMapping", "TimeKind", "TimeRule", "mapping_from", "read_mapping", "zone_called"]
 
 COLUMN_FIELDS = (
     "id",
@@ -231,7 +231,7 @@ def _choice(field: str, value: object, meanings: Mapping[str, _Meaning]) -> _Mea
 
 def _time_rule(section: Mapping[str, Any], unit_seconds: float) -> TimeRule:
     kind = _choice("time.kind", section.get("kind", "timestamp"), {str(kind): kind for kind in TimeKind})
-    zone = _zone(section.get("zone", "UTC"))
+    zone = zone_called("time.zone", section.get("zone", "UTC"))
     layout = section.get("format")
     _refuse_if(
         layout is not None and not (isinstance(layout, str) and "%" in layout), "time.format", layout,
@@ -247,14 +247,19 @@ def _time_rule(section: Mapping[str, Any], unit_seconds: float) -> TimeRule:
     )
 
 
-def _zone(name: object) -> ZoneInfo:
+def zone_called(field: str, name: object) -> ZoneInfo:
+    """The time zone of an IANA ``name``, given for ``field``.
+
+    Raises:
+        Refused: it is no text, or no such zone is known.
+    """
     remedy = "Write an IANA name such as UTC or Europe/Berlin."
     if not isinstance(name, str):
-        raise Refused("time.zone", name, "it must be text", remedy)
+        raise Refused(field, name, "it must be text", remedy)
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise Refused("time.zone", name, "no such time zone is known", remedy) from error
+        raise Refused(field, name, "no such time zone is known", remedy) from error
 
 
 def _origin(value: object, zone: ZoneInfo) -> datetime | None:

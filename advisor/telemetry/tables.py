@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from advisor.errors import Refused
 from advisor.telemetry.tally import RejectionTally
 
-__all__ = ["TableFile", "TraceTable"]
+__all__ = ["TableFile", "TraceTable", "faults_refused", "open_text"]
 
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
@@ -41,7 +41,7 @@ class TableFile:
             Refused: there is no such file, or it cannot be read.
         """
         self._path = path
-        with _translated(path), path.open("rb") as file:
+        with faults_refused(path), path.open("rb") as file:
             self._begins = file.read(4)
 
     def header(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class TableFile:
         Raises:
             Refused: the file is damaged or empty.
         """
-        with _translated(self._path):
+        with faults_refused(self._path):
             names = pq.read_schema(self._path).names if self._is_parquet else self._csv_header()
         if not names:
             raise Refused("trace", str(self._path), "the file is empty", "Give a file with a header and jobs.")
@@ -65,7 +65,7 @@ class TableFile:
             Refused: the file is damaged, or it holds no rows.
         """
         positions = [self.header().index(column) for column in columns]
-        with _translated(self._path):
+        with faults_refused(self._path):
             rows = self._parquet_rows(positions) if self._is_parquet else self._csv_rows(positions, tally)
         if not rows and not tally.total:
             raise Refused("trace", str(self._path), "the file holds no rows", "Give a file with at least one job.")
@@ -76,11 +76,11 @@ class TableFile:
         return self._begins == _PARQUET
 
     def _csv_header(self) -> list[str]:
-        with self._opened() as file:
+        with open_text(self._path) as file:
             return next(csv.reader(file), [])
 
     def _csv_rows(self, positions: list[int], tally: RejectionTally) -> list[tuple[int, list[str]]]:
-        with self._opened() as file:
+        with open_text(self._path) as file:
             reader = csv.reader(line.replace("\0", "") for line in file)
             width = len(next(reader, []))
             rows = []
@@ -90,12 +90,6 @@ class TableFile:
                 elif cells:
                     tally.add("wrong_column_count", f"row {at}: {len(cells)} cells under {width} headings: {cells}")
         return rows
-
-    def _opened(self) -> IO[str]:
-        # A byte that is not UTF-8 spoils one name, not the file.
-        if self._begins[:2] == _GZIP:
-            return gzip.open(self._path, "rt", encoding="utf-8-sig", errors="replace", newline="")
-        return self._path.open(encoding="utf-8-sig", errors="replace", newline="")
 
     def _parquet_rows(self, positions: list[int]) -> list[tuple[int, list[str]]]:
         names = pq.read_schema(self._path).names
@@ -115,8 +109,20 @@ class TableFile:
         return ["" if text is None else text for text in column.cast(pa.string()).to_pylist()]
 
 
+def open_text(path: Path, newline: str = "") -> IO[str]:
+    """The file as text, unpacked where it is gzipped; ``newline`` as for :func:`open`.
+
+    A byte that is not UTF-8 spoils one name, not the file.
+    """
+    with path.open("rb") as file:
+        packed = file.read(2) == _GZIP
+    if packed:
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline=newline)
+    return path.open(encoding="utf-8-sig", errors="replace", newline=newline)
+
+
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def faults_refused(path: Path) -> Iterator[None]:
     """What reading a file may raise, as a refusal."""
     try:
         yield

@@ -21,8 +21,8 @@ class RejectionTally:
         self._examples: dict[str, str] = {}
         self._words = 0
 
-    def add(self, reason: str, example: str) -> None:
-        """Count one row under ``reason``; the first ``example`` is kept, cut to a readable length.
+    def add(self, reason: str, example: str, count: int = 1) -> None:
+        """Count one row, or ``count`` of them, under ``reason``; the first ``example`` is kept, cut to readable length.
 
         Past 20 different unknown outcome words the rest share one reason: a column of free text must
         not become a list of reasons.
@@ -31,7 +31,7 @@ class RejectionTally:
             self._words += 1
             if self._words > _MOST_WORDS:
                 reason = _OTHER_WORDS
-        self._counts[reason] = self._counts.get(reason, 0) + 1
+        self._counts[reason] = self._counts.get(reason, 0) + count
         if reason not in self._examples:
             short = len(example) <= _LONGEST_EXAMPLE
             self._examples[reason] = example if short else example[: _LONGEST_EXAMPLE - 1] + "…"

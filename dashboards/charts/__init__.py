@@ -10,6 +10,7 @@ from __future__ import annotations
 from dashboards.charts.demand import demand_fan
 from dashboards.charts.durations import duration_chart
 from dashboards.charts.figure import Chart, Mark
+from dashboards.charts.promises import promises_kept
 from dashboards.charts.quality import calibration_curve, coverage_by_week, error_by_duration
 from dashboards.charts.slices import slice_cost
 from dashboards.charts.warm import warm_nodes
@@ -22,6 +23,7 @@ __all__ = [
     "demand_fan",
     "duration_chart",
     "error_by_duration",
+    "promises_kept",
     "slice_cost",
     "warm_nodes",
 ]

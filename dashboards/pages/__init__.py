@@ -9,6 +9,7 @@ from __future__ import annotations
 from dashboards.pages.duration_report import DurationReportPage, duration_report_page
 from dashboards.pages.frame import Page, Seen
 from dashboards.pages.jobs import JobPage, JobsPage, job_page, jobs_page
+from dashboards.pages.models import ModelsPage, models_page
 from dashboards.pages.overview import OverviewPage, overview_page
 from dashboards.pages.pool import PoolPage, pool_page
 
@@ -16,6 +17,7 @@ __all__ = [
     "DurationReportPage",
     "JobPage",
     "JobsPage",
+    "ModelsPage",
     "OverviewPage",
     "Page",
     "PoolPage",
@@ -23,6 +25,7 @@ __all__ = [
     "duration_report_page",
     "job_page",
     "jobs_page",
+    "models_page",
     "overview_page",
     "pool_page",
 ]

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from advisor.domain.explanations import DurationExplanation, FeatureEffect
 from advisor.domain.jobs import Job, pool_of
+from advisor.domain.promises import Promise
 from advisor.domain.units import shown_duration
 from dashboards.charts import Chart, Mark, duration_chart
 from dashboards.data import JobView
@@ -75,6 +76,21 @@ class WhyView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PromiseView:
+    """What was recorded at the submission, and whether it was kept."""
+
+    asked_at: Annotated[datetime, "When the promise was recorded, UTC."]
+    replayed: Annotated[
+        bool, "Whether it was made afterwards, from what had been known at the submission, and not when it came in."
+    ]
+    kept: Annotated[
+        bool | None,
+        "Whether the job ended within the promised P90; broken once it has run longer, none while that is open.",
+    ]
+    ratio: Annotated[float | None, "How long it ran, or has run so far, as a multiple of the promised P50."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobPage(Page):
     """One job."""
 
@@ -94,6 +110,7 @@ class JobPage(Page):
     key: Annotated[str, "The history that carried the prediction, for instance user+gpus."]
     key_count: Annotated[int, "Ended jobs in that history."]
     reasons: Annotated[tuple[str, ...], "Why a baseline or a prior answers, where it does."]
+    promise: Annotated[PromiseView | None, "The promise on record; none where nothing was recorded."]
     remaining: Annotated[RemainingView | None, "What is left; none unless it runs."]
     failed_chance: Annotated[float | None, "The chance that it fails, given how long it has run; none once it ended."]
     cancelled_chance: Annotated[float | None, "The chance that somebody cancels it; none once it has ended."]
@@ -124,13 +141,14 @@ def job_page(seen: Seen, view: JobView) -> JobPage:
         wait_seconds=job.wait_seconds,
         p80_seconds=durations.quantile(0.8),
         p95_seconds=durations.quantile(0.95),
-        mean_seconds=durations.mean,
-        typical_seconds=durations.typical,
+        mean_seconds=durations.mean if view.promise is None else view.promise.mean_seconds,
+        typical_seconds=durations.typical if view.promise is None else view.promise.typical_seconds,
         served=forecast.served,
         model_version=forecast.model_version,
         key=forecast.key,
         key_count=forecast.key_count,
         reasons=forecast.reasons,
+        promise=None if view.promise is None else _promise(view.promise, view),
         remaining=_remaining(view, seen.now),
         failed_chance=None if view.outcomes is None else view.outcomes.failed,
         cancelled_chance=None if view.outcomes is None else view.outcomes.cancelled,
@@ -205,6 +223,18 @@ def _shown_value(effect: FeatureEffect) -> str | None:
     if effect.unit == "share":
         return f"{effect.value * 100:.0f} %"
     return f"{effect.value:,.4g} {effect.unit}".strip()
+
+
+def _promise(promise: Promise, view: JobView) -> PromiseView:
+    actual = view.job.duration_seconds
+    ran = view.elapsed_seconds if actual is None else actual
+    late = ran is not None and ran > promise.p90_seconds
+    return PromiseView(
+        asked_at=promise.asked_at,
+        replayed=promise.replayed,
+        kept=None if actual is None and not late else not late,
+        ratio=None if ran is None else ran / promise.p50_seconds,
+    )
 
 
 def _remaining(view: JobView, now: datetime | None) -> RemainingView | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Literal, Self
 
 from pydantic import Field
@@ -161,14 +160,18 @@ class DurationsAnswer(Answer):
     predictions: list[Prediction]
 
     @classmethod
-    def of(cls, now: datetime, synthetic: bool, answers: Sequence[DurationAnswer]) -> Self:
+    def of(cls, synthetic: bool, answers: Sequence[DurationAnswer]) -> Self:
         """The answers of one call to the service.
 
         Raises:
-            Defect: they come from more than one model version.
+            Defect: they come from more than one model version or moment.
         """
+        moments = {answer.as_of for answer in answers}
+        if len(moments) != 1:
+            raise Defect(f"one answer is of {len(moments)} moments")
         versions = {answer.forecast.model_version for answer in answers} - {None}
         if len(versions) > 1:
             raise Defect(f"one answer mixes the model versions {sorted(map(str, versions))}")
         predictions = [Prediction.of(answer) for answer in answers]
-        return cls(as_of=now, synthetic=synthetic, model_version=next(iter(versions), None), predictions=predictions)
+        version = next(iter(versions), None)
+        return cls(as_of=moments.pop(), synthetic=synthetic, model_version=version, predictions=predictions)

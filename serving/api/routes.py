@@ -36,7 +36,7 @@ def _answer(build: Callable[..., BaseModel], *arguments: object) -> Response:
 
 
 def _predictions(service: AdvisorService, asks: Sequence[DurationAsk], *, explain: bool) -> Response:
-    return _answer(DurationsAnswer.of, service.now(), service.synthetic(), service.durations(asks, explain=explain))
+    return _answer(DurationsAnswer.of, service.synthetic(), service.durations(asks, explain=explain))
 
 
 def _allocations(service: AdvisorService, asks: Sequence[AllocationAsk]) -> Response:

@@ -49,9 +49,13 @@ class DurationAsk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurationAnswer:
-    """One prediction: total duration, what remains where the job already runs, and why where that was asked."""
+    """One prediction: total duration, what remains where the job already runs, and why where that was asked.
+
+    ``as_of`` is the moment it was made for; the same for all answers of one call.
+    """
 
     id: str
+    as_of: datetime
     forecast: DurationForecast
     elapsed_seconds: float | None = None
     explanation: DurationExplanation | None = None

@@ -14,6 +14,8 @@ from advisor.history.store import HistoryStore
 from advisor.settings import load_settings
 from advisor.telemetry.collector import Collected, collect
 from advisor.telemetry.mapping import read_mapping
+from advisor.telemetry.slurm import SlurmFile
+from advisor.telemetry.source import Source
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
 from serving.cli.output import Output, Stages, Step, render, stages, table
@@ -36,6 +38,18 @@ SourceOption = Annotated[
         show_default=False,
     ),
 ]
+SacctArgument = Annotated[Path, typer.Argument(help="What sacct --parsable2 wrote (also gzipped).", show_default=False)]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--source", help="Name of the cluster; slurm by default. Each cluster needs its own.", show_default=False
+    ),
+]
+ZoneOption = Annotated[
+    str | None,
+    typer.Option("--zone", help="Time zone of the file's times, for instance Europe/Berlin; UTC by default.",
+                 show_default=False),
+]  # fmt: skip
 
 
 @app.callback()
@@ -57,11 +71,34 @@ def trace(
     """Read a trace file into the store; doing it again changes nothing."""
     del debug
     columns = None if mapping is None else read_mapping(mapping)
-    url = load_settings(config).storage.history
-    with stages("ingest") as told, HistoryStore.open(url) as store:
+    with stages("ingest") as told:
         file = TraceFile(path, trace_format, columns, source=source, progress=_of(told, "reading rows"))
-        done = collect(file, store, SystemClock().now(), _of(told, "storing jobs"))
+        done = _collected(file, config, told)
     render(output, _document(done), lambda: _tables(done))
+
+
+@app.command("slurm")
+def slurm(
+    path: SacctArgument,
+    *,
+    source: ClusterOption = None,
+    zone: ZoneOption = None,
+    output: OutputOption = Output.TABLE,
+    config: ConfigOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Read Slurm's accounting into the store; doing it again with a newer file adds what is new."""
+    del debug
+    with stages("ingest") as told:
+        file = SlurmFile(path, zone=zone, source=source, progress=_of(told, "reading rows"))
+        done = _collected(file, config, told)
+    render(output, _document(done), lambda: _tables(done))
+
+
+def _collected(source: Source, config: Path | None, told: Stages) -> Collected:
+    """What came of reading ``source`` into the configured store."""
+    with HistoryStore.open(load_settings(config).storage.history) as store:
+        return collect(source, store, SystemClock().now(), _of(told, "storing jobs"))
 
 
 def _of(told: Stages, stage: str) -> Step:

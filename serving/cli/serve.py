@@ -28,11 +28,13 @@ from serving.live import LiveAdvisor, LiveParts
 from serving.logs import set_up_logs
 from serving.wiring import ClusterChoice, ClusterKind, open_history, open_registry
 
-__all__ = ["HostOption", "PortOption", "app", "at_address", "leave_on_sigterm", "live_from", "serve_live"]
+__all__ = ["HostOption", "PortOption", "app", "at_address", "leave_on_sigterm", "live_from", "looks", "serve_live"]
 
 app = typer.Typer(add_completion=False, help="API and dashboard.")
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_LEAST_WAIT_SECONDS = 1.0
+_RETRY_SECONDS = 10.0
 
 HostOption = Annotated[
     str | None, typer.Option("--host", help="Address to listen on; only loopback is allowed.", show_default=False)
@@ -121,16 +123,31 @@ def serve_live(settings: Settings, live: LiveAdvisor, sockets: Sequence[socket.s
     Until the first cycle has finished the server answers that it is not ready.
     """
     address = settings.server
-    loop = ControllerLoop(live.refresh)
+    cycles = ControllerLoop(live.refresh)
+    looking = looks(live, cycles, address.take_in_seconds)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        loop.start()
+        cycles.start()
+        looking.start()
         yield
-        loop.stop()
+        looking.stop()
+        cycles.stop()
 
     stale = settings.guards.stale_after_minutes
     made = create_app(live, live, address, stale_after_minutes=stale, lifespan=lifespan)
     server = _Server(server_config(made, address.host, address.port))
     printer().print(f"dashboard and API on {url_of(address.host, address.port)} (stop with Ctrl-C)")
     server.run(list(sockets))
+
+
+def looks(live: LiveAdvisor, cycles: ControllerLoop, seconds: float) -> ControllerLoop:
+    """Takes in what is new every so many seconds, without waiting for a cycle; asks for one where it cannot."""
+
+    def look() -> float:
+        if not live.take_in():
+            cycles.hurry()
+        return seconds
+
+    least = min(seconds, _LEAST_WAIT_SECONDS)
+    return ControllerLoop(look, _RETRY_SECONDS, name="taking-in", least_wait_seconds=least)

@@ -125,3 +125,50 @@ def test_a_list_that_is_no_json_is_refused_with_how_to_write_one(monkeypatch: py
 
     with pytest.raises(Refused, match=r"demand: .* as JSON\. Write a list as \[5, 15\]"):
         load_settings()
+
+
+def test_a_secret_is_never_printed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GSA_PROMETHEUS__BEARER_TOKEN", "s3cret")
+    monkeypatch.setenv("GSA_PROMETHEUS__HEADERS", '{"X-Key": "s3cret"}')
+    settings = load_settings()
+
+    assert settings.prometheus.bearer_token is not None
+    assert settings.prometheus.bearer_token.get_secret_value() == "s3cret"
+    for shown in (repr(settings), str(settings), settings.model_dump_json(), repr(settings.prometheus)):
+        assert "s3cret" not in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'url = "http://ada:s3cret@host:9090"',
+        'url = "http://s3cret@host:9090"',
+        'url = "http://host:9090/?key=s3cret"',
+        'url = "s3cret"',
+        'url = "http://host:s3cret"',
+        "bearer_token = ['s3cret']",
+        'pasword = "s3cret"',
+        'username = "ada"\npassword = "s3cret"\npassword_file = "x"',
+        'password = "s3cret"',
+        'username = "ada"\npassword = "s3cret"\nbearer_token = "s3cret"',
+        'username = "ada"\nbearer_token = "s3cret"',
+        'headers = { "X-Key" = "s3cret\\n" }',
+        'headers = { "X Key" = "s3cret" }',
+        'headers = "s3cret"',
+    ],
+)
+def test_a_refused_secret_is_not_repeated(file: Path, text: str) -> None:
+    file.write_text(f"[prometheus]\n{text}\n", encoding="utf-8")
+
+    with pytest.raises(Refused) as refused:
+        load_settings(file)
+
+    assert refused.value.field.startswith("prometheus")
+    assert "s3cret" not in f"{refused.value}{refused.value.__cause__}"
+
+
+@pytest.mark.parametrize("url", ["http://host", "https://host:9090/select/0/prometheus/", "http://[::1]:9090"])
+def test_an_address_may_have_a_port_and_a_path(file: Path, url: str) -> None:
+    file.write_text(f'[prometheus]\nurl = "{url}"\n', encoding="utf-8")
+
+    assert load_settings(file).prometheus.url == url

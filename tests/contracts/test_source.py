@@ -10,6 +10,7 @@ import pytest
 
 from advisor.history.store import HistoryStore
 from advisor.telemetry.mapping import mapping_from
+from advisor.telemetry.slurm import SlurmFile
 from advisor.telemetry.source import Source
 from advisor.telemetry.synthetic import SyntheticSource
 from advisor.telemetry.traces import TraceFile, TraceFormat
@@ -34,6 +35,17 @@ p0,12000,16384,1,1000,,LS,Running,0,900,0
 p1,6000,12288,1,460,,LS,Failed,10,500,20
 p2,6000,12288,0,0,,LS,Failed,10,500,20
 """
+SACCT = """JobID|State|Submit|Start|End|AllocTRES|ReqTRES
+1|COMPLETED|2026-02-27T12:00:00|2026-02-27T12:01:00|2026-02-27T13:00:00|gres/gpu=2|gres/gpu=2
+1.batch|COMPLETED|2026-02-27T12:01:00|2026-02-27T12:01:00|2026-02-27T13:00:00|gres/gpu=2|
+2|PREEMPTED|2026-02-27T12:00:00|2026-02-27T12:01:00|2026-02-27T13:00:00|gres/gpu=2|gres/gpu=2
+2|RUNNING|2026-02-27T13:00:00|2026-03-01T13:00:00|Unknown|gres/gpu=2|gres/gpu=2
+3|TIMEOUT|2026-03-01T12:00:00|2026-03-01T12:01:00|2026-03-02T11:00:00|gres/gpu=2|gres/gpu=2
+4_[1-3%2]|PENDING|2026-03-02T11:00:00|Unknown|Unknown||gres/gpu=1
+5|CANCELLED by 7|2026-03-02T11:00:00|None|2026-03-02T11:30:00||gres/gpu=1
+6|COMPLETED|2026-03-03T11:00:00|2026-03-03T11:00:00|2026-03-03T12:00:00|gres/gpu=2|gres/gpu=2
+7|COMPLETED|never|never|never|gres/gpu=2|gres/gpu=2
+"""
 TABLE = "at,took\n2026-02-27 12:00,60\n2026-02-27 12:00,60\n2026-03-02 09:00,60\n2026-03-03 12:00,60\nnever,60\n"
 
 
@@ -46,11 +58,18 @@ def a_file(trace_format: TraceFormat, text: str) -> Callable[[Path], Source]:
     return make
 
 
+def accounting(folder: Path) -> Source:
+    path = folder / "jobs.txt"
+    path.write_text(SACCT)
+    return SlurmFile(path)
+
+
 SOURCES: dict[str, Callable[[Path], Source]] = {
     "philly": a_file(TraceFormat.PHILLY, PHILLY),
     "philly-users": a_file(TraceFormat.PHILLY_USERS, USERS),
     "openb": a_file(TraceFormat.OPENB, PODS),
     "table": a_file(TraceFormat.TABLE, TABLE),
+    "slurm": accounting,
     "synthetic": lambda _: SyntheticSource(1, days=2),
 }
 

@@ -9,7 +9,16 @@ import pytest
 
 from dashboards.assets import Assets
 from dashboards.fields import explanations
-from dashboards.pages import JobPage, JobsPage, OverviewPage, PoolPage, jobs_page, overview_page
+from dashboards.pages import (
+    JobPage,
+    JobsPage,
+    ModelsPage,
+    OverviewPage,
+    PoolPage,
+    jobs_page,
+    models_page,
+    overview_page,
+)
 from dashboards.render import Renderer, as_json
 from tests.dashboards.recording import recorded
 from tests.dashboards.worlds import a_job_page, a_pool_page, seen, stale, unread
@@ -20,6 +29,7 @@ PAGES = {
     "overview.html": (OverviewPage, [overview_page(world) for world in (seen(), stale(), unread())]),
     "pool.html": (PoolPage, [a_pool_page(0), a_pool_page(1)]),
     "jobs.html": (JobsPage, [jobs_page(seen(), JOBS, "train", 100), jobs_page(seen(), (), "", 100)]),
+    "models.html": (ModelsPage, [models_page(seen(), FakePages().kept), models_page(unread(), ())]),
     "job.html": (JobPage, [a_job_page(view.job.id) for view in JOBS]),
 }
 UNUSED_PARTS = {"job.html": {"Key"}}
@@ -40,7 +50,7 @@ def test_every_field_of_a_page_is_shown_by_its_template(template):
     assert declared - read == set()
 
 
-@pytest.mark.parametrize("kind", [OverviewPage, PoolPage, JobsPage, JobPage])
+@pytest.mark.parametrize("kind", [OverviewPage, PoolPage, JobsPage, ModelsPage, JobPage])
 def test_every_field_of_a_page_is_explained_in_a_sentence(kind):
     for name, texts in explanations(kind).items():
         for field, text in texts.items():

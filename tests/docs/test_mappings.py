@@ -11,6 +11,8 @@ from advisor.cluster.description import parse_description
 from advisor.errors import Refused
 from advisor.telemetry.mapping import COLUMN_FIELDS, mapping_from
 from advisor.telemetry.series import read_series_mapping
+from advisor.telemetry.slurm import SACCT_COMMAND
+from advisor.telemetry.slurm_fields import fate_of
 from tests.builders import NOON
 from tests.docs.markdown_pages import DOCS, ROOT, blocks, inline_codes
 
@@ -58,10 +60,22 @@ def test_every_key_of_a_series_is_explained_and_no_other(tmp_path):
     assert shown == set(refused.value.limit.removeprefix("[series] knows ").split(", "))
 
 
+def test_the_command_line_for_slurm_is_the_one_that_refusals_give():
+    text = (DOCS / "reference" / "mappings.md").read_text(encoding="utf-8")
+    assert f"```bash\n{SACCT_COMMAND}\n" in text
+
+
+def test_every_state_of_slurm_that_ends_a_job_is_explained():
+    named = set(inline_codes((DOCS / "reference" / "mappings.md").read_text(encoding="utf-8")))
+    for state in ("DEADLINE", "LAUNCH_FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"):
+        assert state in named
+        fate_of(state)
+
+
 def test_every_reason_for_leaving_a_row_out_is_explained():
     named = set(inline_codes((DOCS / "reference" / "mappings.md").read_text(encoding="utf-8")))
     reasons = set()
     for module in (ROOT / "advisor" / "telemetry").glob("*.py"):
-        reasons |= set(re.findall(r'(?:Unfit|tally\.add)\("(\w+)"', module.read_text(encoding="utf-8")))
+        reasons |= set(re.findall(r'(?:Unfit|tally\.add)\(\s*"(\w+)"', module.read_text(encoding="utf-8")))
     assert len(reasons) > 8
     assert reasons <= named

@@ -42,9 +42,13 @@ STATES = {
     "unreadable-history": FakePages(history_trouble="the database is locked"),
     "bare": FakePages(advice_now=an_advice(BARE), recent=()),
     "no-jobs": FakePages(jobs_now=()),
+    "no-promises": FakePages(kept=()),
 }
 VIEWS = [
-    *(("fresh", path) for path in ("/", "/pools/a100", "/pools/l4-shared", "/jobs", "/jobs?q=none", "/nope")),
+    *(
+        ("fresh", path)
+        for path in ("/", "/pools/a100", "/pools/l4-shared", "/jobs", "/jobs?q=none", "/models", "/nope")
+    ),
     *(("fresh", f"/jobs/{job}") for job in ("vision%2Ftrain-21", "train-20", "train-19", "train-18", "train-17")),
     *(("stale", path) for path in ("/", "/pools/a100", "/jobs/train-20")),
     *(("no-advice", path) for path in ("/", "/pools/a100", "/jobs")),
@@ -53,6 +57,7 @@ VIEWS = [
     ("bare", "/"),
     ("bare", "/pools/bare"),
     ("no-jobs", "/jobs"),
+    ("no-promises", "/models"),
 ]
 
 

@@ -16,6 +16,7 @@ from advisor.domain.forecasts import (
 from advisor.domain.gpus import GpuShare
 from advisor.domain.jobs import Job
 from advisor.domain.plans import Advice, Money
+from advisor.domain.promises import KeptPromises
 from advisor.domain.slices import Allocation, Decision, Slice, SliceLength
 from advisor.errors import Transient
 from dashboards.data import DemandPoint, HistorySummary, JobView
@@ -23,9 +24,11 @@ from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, Mode
 from tests.serving.fake_values import (
     NOON,
     a_forecast,
+    a_promise,
     an_advice,
     an_explanation,
     some_jobs,
+    some_kept_promises,
 )
 
 
@@ -52,7 +55,8 @@ class FakeService:
             raise self.trouble
         self.asked.extend(asks)
         return tuple(
-            DurationAnswer(id=ask.id, forecast=self.forecast, elapsed_seconds=ask.elapsed_seconds) for ask in asks
+            DurationAnswer(id=ask.id, as_of=NOON, forecast=self.forecast, elapsed_seconds=ask.elapsed_seconds)
+            for ask in asks
         )
 
     def demand(self, pool: str | None) -> tuple[DemandForecast, ...]:
@@ -114,6 +118,7 @@ class FakePages:
     history_trouble: str | None = None
     forecast: DurationForecast = field(default_factory=a_forecast)
     recent: tuple[DemandPoint, ...] | None = None
+    kept: tuple[KeptPromises, ...] = field(default_factory=some_kept_promises)
 
     def now(self) -> datetime:
         if self.now_is is None:
@@ -166,6 +171,9 @@ class FakePages:
         found = next((job for job in self.jobs_now if job.id == job_id), None)
         return None if found is None else self._view(found)
 
+    def kept_promises(self, days: int) -> tuple[KeptPromises, ...]:
+        return self.kept[-days:]
+
     def _view(self, job: Job) -> JobView:
         elapsed = job.elapsed_seconds(self.now())
         running = elapsed is not None and job.outcome is None
@@ -177,4 +185,5 @@ class FakePages:
             remaining=remaining,
             outcomes=OutcomeChances(completed=0.82, failed=0.13, cancelled=0.05) if job.gone_at is None else None,
             explanation=an_explanation(self.now()) if job.gone_at is None else None,
+            promise=a_promise(job, self.forecast),
         )

@@ -17,6 +17,7 @@ from advisor.domain.forecasts import (
 )
 from advisor.domain.jobs import Job, Outcome
 from advisor.domain.plans import Advice, Change, Mode, PoolAdvice, WarmCurvePoint, WarmPlan
+from advisor.domain.promises import KeptPromises, Promise
 from advisor.domain.slices import CurvePoint, SliceClass, SlicePlan
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -242,3 +243,32 @@ def some_jobs(now: datetime = NOON) -> tuple[Job, ...]:
             gpus=2.0,
         ),
     )
+
+
+def a_promise(job: Job, forecast: DurationForecast) -> Promise | None:
+    """What was promised to ``job``: in time, afterwards where it ended by itself; nothing to one that was lost."""
+    if job.outcome is Outcome.CENSORED:
+        return None
+    return Promise.of("test", job.id, forecast, job.submit, replayed=job.outcome is Outcome.COMPLETED)
+
+
+def some_kept_promises(now: datetime = NOON) -> tuple[KeptPromises, ...]:
+    """Twenty days of promises, one of them without any that came due; the newest begins today."""
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    rng = np.random.default_rng(5)
+    found = []
+    for ago in range(19, -1, -1):
+        counted = 0 if ago == 9 else int(rng.integers(80, 400))
+        overdue = counted // 40
+        ended = counted - overdue
+        found.append(
+            KeptPromises(
+                begin=today - timedelta(days=ago),
+                ended=ended,
+                overdue=overdue,
+                within_p50=int(ended * rng.uniform(0.45, 0.6)),
+                within_p90=int(ended * rng.uniform(0.85, 0.97)),
+                replayed=ended if ago > 14 else 0,
+            )
+        )
+    return tuple(found)

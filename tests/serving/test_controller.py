@@ -22,7 +22,7 @@ class Cycle:
         self.enough = threading.Event()
 
     def __call__(self) -> float:
-        outcome = self.outcomes[self.runs]
+        outcome = self.outcomes[min(self.runs, len(self.outcomes) - 1)]
         self.runs += 1
         if self.runs == len(self.outcomes):
             self.enough.set()
@@ -31,15 +31,14 @@ class Cycle:
         return outcome
 
 
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serving.controller._LEAST_WAIT_SECONDS", 0.0)
+def a_loop(cycle: Cycle, retry_seconds: float = 30.0) -> ControllerLoop:
+    return ControllerLoop(cycle, retry_seconds, least_wait_seconds=0.0)
 
 
 @pytest.mark.parametrize("failure", [Transient("away"), ZeroDivisionError("a defect")])
 def test_a_failed_cycle_is_tried_again(failure: Exception) -> None:
     cycle = Cycle(failure, 3600.0)
-    loop = ControllerLoop(cycle, retry_seconds=0.0)
+    loop = a_loop(cycle, 0.0)
 
     loop.start()
 
@@ -50,7 +49,7 @@ def test_a_failed_cycle_is_tried_again(failure: Exception) -> None:
 
 def test_stopping_does_not_wait_for_the_next_look() -> None:
     cycle = Cycle(3600.0)
-    loop = ControllerLoop(cycle)
+    loop = a_loop(cycle)
     loop.start()
     assert cycle.enough.wait(WITHIN_SECONDS)
 
@@ -62,7 +61,7 @@ def test_stopping_does_not_wait_for_the_next_look() -> None:
 )
 def test_a_failed_cycle_is_told_once(failure: Exception, event: str) -> None:
     cycle = Cycle(failure, 3600.0)
-    loop = ControllerLoop(cycle, retry_seconds=0.0)
+    loop = a_loop(cycle, 0.0)
 
     with structlog.testing.capture_logs() as told:
         loop.start()
@@ -71,3 +70,23 @@ def test_a_failed_cycle_is_told_once(failure: Exception, event: str) -> None:
 
     assert [one["event"] for one in told] == [event]
     assert told[0].get("reason", "the cluster is away") == "the cluster is away"
+
+
+def test_a_cycle_that_is_asked_for_does_not_wait_for_its_time() -> None:
+    first, cycle = threading.Event(), Cycle(3600.0, 3600.0)
+
+    def counted() -> float:
+        wait = cycle()
+        first.set()
+        return wait
+
+    loop = ControllerLoop(counted, least_wait_seconds=0.0)
+    loop.start()
+    assert first.wait(WITHIN_SECONDS)
+
+    while not cycle.enough.wait(0.01):
+        # Asked for until it comes: what is asked for while a cycle begins is answered by that one.
+        loop.hurry()
+
+    assert loop.stop()
+    assert cycle.runs >= 2

@@ -11,6 +11,7 @@ import pytest
 
 from advisor.domain.forecasts import HorizonForecast
 from serving.api.service import DurationAnswer
+from tests.builders import NOON
 from tests.serving.fake_service import FakePages, FakeService
 from tests.serving.fake_values import a_demand, a_forecast, a_pool, a_slice_class, an_advice
 from tests.serving.http import an_app, get, post
@@ -36,7 +37,7 @@ class NanService(FakeService):
     def durations(self, asks, **_how):
         distribution: Any = NanDistribution(self.broken)
         forecast = replace(a_forecast(), distribution=distribution)
-        return tuple(DurationAnswer(id=ask.id, forecast=forecast) for ask in asks)
+        return tuple(DurationAnswer(id=ask.id, as_of=NOON, forecast=forecast) for ask in asks)
 
 
 @pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])

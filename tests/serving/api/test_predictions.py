@@ -10,6 +10,7 @@ import pytest
 from advisor.domain.explanations import DurationExplanation, FeatureEffect
 from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from serving.api.service import DurationAnswer, DurationAsk
+from tests.builders import NOON
 from tests.serving.fake_service import FakeService
 from tests.serving.fake_values import a_forecast
 from tests.serving.http import an_app, post
@@ -23,7 +24,7 @@ class RoughService(FakeService):
 
     def durations(self, asks, **_how):
         return tuple(
-            DurationAnswer(id=ask.id, forecast=replace(a_forecast(), distribution=a_rough_law(n)))
+            DurationAnswer(id=ask.id, as_of=NOON, forecast=replace(a_forecast(), distribution=a_rough_law(n)))
             for n, ask in enumerate(asks)
         )
 
@@ -141,7 +142,8 @@ class MixedService(FakeService):
     def durations(self, asks, **_how):
         versions = ("4", "5")
         return tuple(
-            DurationAnswer(id=ask.id, forecast=a_forecast(version=versions[n % 2])) for n, ask in enumerate(asks)
+            DurationAnswer(id=ask.id, as_of=NOON, forecast=a_forecast(version=versions[n % 2]))
+            for n, ask in enumerate(asks)
         )
 
 
@@ -157,7 +159,8 @@ def test_a_baseline_may_stand_beside_the_model():
         def durations(self, asks, **_how):
             forecasts: list[DurationForecast] = [a_forecast(), a_forecast(version=None)]
             return tuple(
-                DurationAnswer(id=ask.id, forecast=forecast) for ask, forecast in zip(asks, forecasts, strict=True)
+                DurationAnswer(id=ask.id, as_of=NOON, forecast=forecast)
+                for ask, forecast in zip(asks, forecasts, strict=True)
             )
 
     answer = post(an_app(Partly()), PATH, json={"jobs": [{"gpus": 1}] * 2}).json()

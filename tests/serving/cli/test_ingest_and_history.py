@@ -20,6 +20,11 @@ USERS = """u_id,user,gpu_num,cpu_num,node_num,interval,run_time,wall_time,new_st
 2,3,1,0,1,257,0,0,Pass
 3,3,1,0,1,257,66,0,Pass
 """
+SACCT = """JobID|State|Submit|Start|End|AllocTRES
+1|COMPLETED|2026-03-02T12:00:00|2026-03-02T12:00:00|2026-03-02T13:00:00|gres/gpu=2
+1.batch|COMPLETED|2026-03-02T12:00:00|2026-03-02T12:00:00|2026-03-02T13:00:00|gres/gpu=2
+2|LOST|2026-03-02T12:00:00|2026-03-02T12:00:00|2026-03-02T13:00:00|gres/gpu=2
+"""
 MAPPING = '[columns]\nsubmit = "at"\nduration = "took"\n'
 
 
@@ -60,6 +65,30 @@ def test_ingest_twice_says_that_nothing_changed(gsa, users):
     assert set(first) == {
         "source", "added", "changed", "unchanged", "rejections", "notes", "watermark", "synthetic",
     }  # fmt: skip
+
+
+def test_slurm_comes_in_under_the_cluster_s_name_and_in_its_zone(gsa, tmp_path):
+    (tmp_path / "jobs.txt").write_text(SACCT)
+    arguments = ("slurm", tmp_path / "jobs.txt", "--source", "west", "--zone", "Europe/Berlin")
+    document = json.loads(gsa(ingest.app, *arguments, "--output", "json").stdout)
+    assert document == {
+        "source": "west", "added": 1, "changed": 0, "unchanged": 0,
+        "rejections": [
+            {"reason": "unknown_outcome:LOST", "count": 1, "example": "row 3: state 'LOST' is none of Slurm's"},
+        ],
+        "watermark": "2026-03-02T12:00:00+00:00", "notes": [], "synthetic": False,
+    }  # fmt: skip
+    shown = gsa(ingest.app, *arguments)
+    assert "source west" in shown.stdout
+    assert shown.stderr.splitlines() == ["ingest: reading rows, 2 in all", "ingest: storing jobs, 1 in all"]
+
+
+def test_accounting_that_lacks_a_column_is_refused_with_the_command_that_has_it_and_no_store_is_made(gsa, tmp_path):
+    (tmp_path / "jobs.txt").write_text("JobID|State\n1|COMPLETED\n")
+    with pytest.raises(Refused, match="no column Submit, Start, End") as refused:
+        gsa(ingest.app, "slurm", tmp_path / "jobs.txt")
+    assert "sacct --allusers" in refused.value.remedy
+    assert json.loads(gsa(history.app, "status", "--output", "json").stdout)["sources"] == []
 
 
 def test_a_table_comes_in_by_its_mapping_under_a_name_of_its_own(gsa, tmp_path):
