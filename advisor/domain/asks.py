@@ -23,6 +23,8 @@ _MEMORY_PERCENT = "nvidia_com_gpumem_percentage"
 _VIRTUAL = (_CORES, _MEMORY, _MEMORY_PERCENT)
 _MIG = re.compile(r"nvidia_com_mig_(\d+)g_(\d+)gb(?:_\w+)?(?:_shared)?")
 
+_PROFILE = re.compile(r"\d+g\.\d+gb.*")
+
 GPU_RESOURCES = r"nvidia_com_(gpu|gpu_shared|mig_.+|gpucores|gpumem|gpumem_percentage)"
 """A regular expression of every resource name that says something about GPUs, as sanitised."""
 
@@ -46,11 +48,16 @@ class ContainerAsk(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuNode:
-    """What has to be known of a node to read its pods' asks: ``replicas`` per GPU, model, MiB of one GPU."""
+    """What has to be known of a node to read its pods' asks: ``replicas`` per GPU, model, MiB of one GPU.
+
+    ``mig_profile`` is the (sanitised) resource that each of its ``nvidia.com/gpu`` really is, where all its GPUs are
+    cut alike (the MIG strategy ``single``).
+    """
 
     replicas: int = 1
     gpu_kind: str | None = None
     memory_mib: float | None = None
+    mig_profile: str | None = None
 
     def __post_init__(self) -> None:
         """Check the replicas.
@@ -60,6 +67,25 @@ class GpuNode:
         """
         if self.replicas < 1:
             raise Refused("replicas", self.replicas, "a GPU has at least one share", "Use 1 for a whole GPU.")
+
+    @classmethod
+    def of_labels(cls, labels: Mapping[str, str], shares_per_gpu: int = 1) -> GpuNode:
+        """From the labels of a node (or of a selector of nodes) by sanitised name.
+
+        ``shares_per_gpu`` is how many shares there are by another count, for nodes whose labels do not tell.
+        """
+        product = labels.get("nvidia_com_gpu_product", "")
+        model, _, profile = product.removesuffix("-SHARED").partition("-MIG-")
+        memory = labels.get("nvidia_com_gpu_memory", "")
+        strategy, replicas = labels.get("nvidia_com_gpu_sharing_strategy"), labels.get("nvidia_com_gpu_replicas", "")
+        told = int(replicas) if replicas.isdecimal() else 0
+        shared = told > 0 and strategy not in {"none", ""}
+        return cls(
+            replicas=told if shared else 1 if strategy is not None else max(shares_per_gpu, 1),
+            gpu_kind=labels.get("karpenter_k8s_aws_instance_gpu_name") or model or None,
+            memory_mib=float(memory) if memory.isdecimal() else None,
+            mig_profile=sanitised(f"nvidia.com/mig-{profile}") if _PROFILE.fullmatch(profile) else None,
+        )
 
 
 def sanitised(resource: str) -> str:
@@ -96,6 +122,9 @@ def physical_gpus(asked: Mapping[str, float], node: GpuNode) -> float:
     6000). Under HAMi ``nvidia.com/gpu`` counts cards whatever the replicas, and cores or memory say
     how much of each: the larger share of the two, a whole card where neither is asked for.
     """
+    if node.mig_profile is not None and asked.get(_WHOLE):
+        cut = asked.get(node.mig_profile, 0.0) + asked[_WHOLE]
+        asked = {**asked, _WHOLE: 0.0, node.mig_profile: cut}
     cards = asked.get(_WHOLE, 0.0)
     if any(asked.get(name, 0.0) > 0 for name in _VIRTUAL):
         found = max(cards, 1.0) * _card_share(asked, node)

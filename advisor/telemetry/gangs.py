@@ -21,17 +21,6 @@ __all__ = ["Work", "jobs_of", "work_of"]
 
 _RESERVATIONS = ("kai-resource-reservation", "kai-scale-adjust")
 _NEVER_ADMITTED = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "OutOfgpu")
-_EVICTED = frozenset(
-    {
-        "Evicted",
-        "Preempted",
-        "Preempting",
-        "PreemptionByScheduler",
-        "EvictionByEvictionAPI",
-        "DeletionByTaintManager",
-        "TerminationByKubelet",
-    }
-)
 _FAILED_ABOVE = (Outcome.FAILED, Outcome.CANCELLED, Outcome.CENSORED)
 
 

@@ -16,7 +16,6 @@ from advisor.errors import Refused
 
 __all__ = ["PodAsk", "read_ask"]
 
-_WHOLE = "nvidia_com_gpu"
 _FRACTION = "gpu-fraction"
 _MEMORY = "gpu-memory"
 _DEVICES = "gpu-fraction-num-devices"
@@ -41,19 +40,13 @@ class PodAsk:
         """Whether it asks for any GPU at all."""
         return self.fraction is not None or self.memory_mib is not None or any(self.asked.values())
 
-    def physical(self, node: GpuNode, mig_profile: str | None = None) -> float:
-        """Physical GPUs on ``node``; where its GPUs are all cut alike, each ``nvidia.com/gpu`` is a ``mig_profile``.
-
-        A share of memory counts as a whole GPU where the memory of the GPU is not known.
-        """
+    def physical(self, node: GpuNode) -> float:
+        """Physical GPUs on ``node``; a share of memory is a whole GPU where the memory of the GPU is not known."""
         if self.fraction is not None:
             return self.fraction * self.devices
         if self.memory_mib is not None:
             return (min(self.memory_mib / node.memory_mib, 1.0) if node.memory_mib else 1.0) * self.devices
-        asked = self.asked
-        if mig_profile is not None and asked.get(_WHOLE):
-            asked = {name: amount for name, amount in asked.items() if name != _WHOLE} | {mig_profile: asked[_WHOLE]}
-        return physical_gpus(asked, node)
+        return physical_gpus(self.asked, node)
 
 
 def read_ask(spec: Json, annotations: Json) -> PodAsk:

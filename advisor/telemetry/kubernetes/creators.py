@@ -14,7 +14,7 @@ from advisor.cluster.documents import moment_in, part, parts, whole
 from advisor.cluster.objects import Json
 from advisor.domain.jobs import Outcome
 from advisor.telemetry.kubernetes.asks import PodAsk, read_ask
-from advisor.telemetry.kubernetes.pods import OwnerRef, controller_of, gpu_kind_of, user_of
+from advisor.telemetry.kubernetes.pods import OwnerRef, controller_of, gpu_node_of, user_of
 
 __all__ = ["CreatorObject", "CreatorReader", "QueuedWorkload", "read_queued"]
 
@@ -102,7 +102,7 @@ class CreatorReader:
             parallelism=whole(spec, "parallelism"),
             completions=whole(spec, "completions"),
             ask=ask,
-            gpu_kind=gpu_kind_of(part(pods, "nodeSelector")),
+            gpu_kind=gpu_node_of(part(pods, "nodeSelector")).gpu_kind,
             time_limit_seconds=float(limit) if limit and limit > 0 else None,
             user=user_of(labels, self._user_labels),
             owner=controller_of(metadata),

@@ -8,11 +8,9 @@ from typing import NamedTuple
 from advisor.cluster.reflector import Held
 from advisor.domain.jobs import Outcome
 from advisor.telemetry.kubernetes.pods import PodObject
+from advisor.telemetry.pods import TAKEN_BY_THE_SYSTEM
 
 __all__ = ["Ending", "ending_of"]
-
-_TAKEN = frozenset({"Evicted", "Preempted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"})
-"""Words of the system's own for taking a pod away; its work would have gone on."""
 
 
 class Ending(NamedTuple):
@@ -30,7 +28,7 @@ def ending_of(held: Held[PodObject]) -> Ending:
     be gone. One that went while nobody watched is known to have lived until it was last seen, and no more.
     """
     pod = held.value
-    taken = pod.disrupted is not None or pod.reason in _TAKEN
+    taken = pod.disrupted is not None or pod.reason in TAKEN_BY_THE_SYSTEM
     if pod.phase == "Succeeded":
         return _closed(pod, pod.finished, Outcome.COMPLETED, held)
     if pod.phase == "Failed":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,19 +10,15 @@ from advisor.cluster.objects import Json
 from advisor.cluster.projection import NODEPOOL_LABEL
 from advisor.cluster.quantities import parse_gpus
 from advisor.domain.asks import GpuNode, is_gpu_resource, sanitised
-from advisor.telemetry.kubernetes.pods import gpu_kind_of
+from advisor.telemetry.kubernetes.pods import gpu_node_of
 
 __all__ = ["ClaimObject", "NodeObject", "read_claim_object", "read_node_object"]
-
-_SHARING = ("time-slicing", "mps")
-_MIG = re.compile(r"-MIG-(\d+g\.\d+gb)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeObject:
     """A node: how its GPUs are shared, and since when they can be had.
 
-    ``mig_profile`` is the resource that each of its ``nvidia.com/gpu`` really is, where all its GPUs are cut alike.
     ``allocatable_at`` is the moment at which GPUs were seen to become allocatable, None where nobody watched.
     """
 
@@ -33,7 +28,6 @@ class NodeObject:
     gpus: GpuNode
     allocatable: bool
     allocatable_at: datetime | None = None
-    mig_profile: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,21 +53,14 @@ def read_node_object(document: Json, before: NodeObject | None, at: datetime | N
     labels = part(metadata, "labels")
     has = any(parse_gpus(n, "allocatable") for name, n in allocatable.items() if is_gpu_resource(sanitised(name)))
     came = at if before is not None and not before.allocatable and has else None
-    cut = _MIG.search(text(labels, "nvidia.com/gpu.product") or "")
-    memory = text(labels, "nvidia.com/gpu.memory") or ""
     return NodeObject(
         name=str(metadata.get("name", "")),
         created=moment_in(metadata.get("creationTimestamp"), "created"),
         pool=text(labels, NODEPOOL_LABEL),
-        gpus=GpuNode(
-            replicas=_replicas(labels),
-            gpu_kind=gpu_kind_of(labels),
-            memory_mib=float(memory) if memory.isdecimal() else None,
-        ),
+        gpus=gpu_node_of(labels),
         # A plugin that restarts takes the GPUs away for seconds; that they had come stays known.
         allocatable=has or (before is not None and before.allocatable),
         allocatable_at=came if before is None or before.allocatable_at is None else before.allocatable_at,
-        mig_profile=None if cut is None else sanitised(f"nvidia.com/mig-{cut[1]}"),
     )
 
 
@@ -99,10 +86,3 @@ def read_claim_object(document: Json, before: ClaimObject | None, at: datetime |
         registered=turned.get("Registered"),
         initialised=turned.get("Initialized"),
     )
-
-
-def _replicas(labels: Json) -> int:
-    if text(labels, "nvidia.com/gpu.sharing-strategy") not in _SHARING:
-        return 1
-    replicas = text(labels, "nvidia.com/gpu.replicas") or ""
-    return max(int(replicas), 1) if replicas.isdecimal() else 1

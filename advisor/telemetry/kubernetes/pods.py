@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 from advisor.cluster.documents import moment_in, part, parts, text, whole
 from advisor.cluster.objects import Json
 from advisor.cluster.projection import NODEPOOL_LABEL, OWNED_LABEL
+from advisor.domain.asks import GpuNode, sanitised
 from advisor.telemetry.kubernetes.asks import PodAsk, read_ask
 
-__all__ = ["OwnerRef", "PodObject", "PodReader", "controller_of", "gpu_kind_of", "user_of"]
+__all__ = ["OwnerRef", "PodObject", "PodReader", "controller_of", "gpu_node_of", "user_of"]
 
 _LONGEST_GRACE_SECONDS = 7 * 86_400
 
@@ -105,7 +106,7 @@ class PodReader:
             restarts=sum(_restarts(each) for each in parts(status, "containerStatuses")),
             node=text(spec, "nodeName"),
             pool=text(selector, NODEPOOL_LABEL),
-            gpu_kind=gpu_kind_of(selector),
+            gpu_kind=gpu_node_of(selector).gpu_kind,
             priority=whole(spec, "priority"),
             time_limit_seconds=float(limit) if limit and limit > 0 else None,
             user=user_of(labels, self._user_labels),
@@ -126,11 +127,9 @@ def user_of(labels: Json, names: Sequence[str]) -> str | None:
     return next((found for name in names if (found := text(labels, name)) is not None), None)
 
 
-def gpu_kind_of(labels: Json) -> str | None:
-    """The model of GPU that labels of a node, or a selector of them, name; however it is shared or cut."""
-    product = text(labels, "nvidia.com/gpu.product") or ""
-    plain = product.partition("-MIG-")[0].removesuffix("-SHARED")
-    return text(labels, "karpenter.k8s.aws/instance-gpu-name") or plain or None
+def gpu_node_of(labels: Json) -> GpuNode:
+    """What the labels of a node, or a selector of them, say of its GPUs."""
+    return GpuNode.of_labels({sanitised(name): str(value) for name, value in labels.items()})
 
 
 def _moments(spec: Json, status: Json, before: PodObject | None) -> dict[str, datetime | None]:

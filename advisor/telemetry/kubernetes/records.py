@@ -68,7 +68,7 @@ class Records:
             namespace=pod.namespace,
             name=pod.name,
             created=pod.created,
-            gpus=pod.ask.physical(gpus, None if node is None else node.mig_profile),
+            gpus=pod.ask.physical(gpus),
             # Moments of different clocks: seconds before its creation are its creation.
             scheduled=None if pod.scheduled is None else max(pod.scheduled, pod.created),
             started=None if pod.started is None else max(pod.started, pod.created),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,7 +28,6 @@ _INIT_ASKS = "kube_pod_init_container_resource_requests"
 _GPU = "nvidia_com_gpu"
 _STARTED = "kube_pod_container_state_started"
 _OWNED = "label_slice_advisor_io_owned"
-_PRODUCT = re.compile(r"(-MIG-.*|-SHARED)$")
 _MISSED_SCRAPES = 2.5
 
 
@@ -171,27 +169,13 @@ class KubeRecords:
         return seen, Outcome.CANCELLED, None
 
     def _gpu_node(self, node: Facts | None, name: str) -> GpuNode:
-        product = _label(node, "label_nvidia_com_gpu_product")
-        memory = _label(node, "label_nvidia_com_gpu_memory")
-        return GpuNode(
-            replicas=self._replicas(node, name),
-            gpu_kind=_label(node, "label_karpenter_k8s_aws_instance_gpu_name")
-            or (None if product is None else _PRODUCT.sub("", product)),
-            memory_mib=float(memory) if memory is not None and memory.isdecimal() else None,
-        )
-
-    def _replicas(self, node: Facts | None, name: str) -> int:
-        """Shares of one GPU: by the labels of the node, else by what is allocatable over what is there."""
-        strategy = _label(node, "label_nvidia_com_gpu_sharing_strategy")
-        told = _label(node, "label_nvidia_com_gpu_replicas")
-        if told is not None and told.isdecimal() and int(told) > 0 and strategy != "none":
-            return int(told)
-        there = self.gpus_of_node.get(name, 0)
-        allocatable = 0.0
-        if node is not None and strategy is None:
-            shares = node.told.get("kube_node_status_allocatable", {})
-            allocatable = max((shares[key][0] for key in ((_GPU,), (f"{_GPU}_shared",)) if key in shares), default=0.0)
-        return max(round(allocatable / there), 1) if there and allocatable else 1
+        """What is known of a node's GPUs: by its labels, else by what is allocatable over what is there."""
+        labels = {column.removeprefix("label_"): value for column in NODE_LABELS if (value := _label(node, column))}
+        shares, there = 0.0, self.gpus_of_node.get(name, 0)
+        if node is not None and there:
+            told = node.told.get("kube_node_status_allocatable", {})
+            shares = max((told[key][0] for key in ((_GPU,), (f"{_GPU}_shared",)) if key in told), default=0.0)
+        return GpuNode.of_labels(labels, round(shares / there) if there else 1)
 
 
 def _label(node: Facts | None, name: str) -> str | None:

@@ -28,9 +28,9 @@ def held(document: dict[str, Any], **more: Any) -> Held[PodObject]:
     return Held(read(document), "1", **{"seen": at(1000), **more})
 
 
-def gpus_of(resources: dict[str, Any], node: GpuNode = WHOLE, mig: str | None = None, **meta: Any) -> float:
+def gpus_of(resources: dict[str, Any], node: GpuNode = WHOLE, **meta: Any) -> float:
     spec = {"containers": [{"resources": {"limits": resources}}]}
-    return read(pod_object(spec=spec, meta=meta)).ask.physical(node, mig)
+    return read(pod_object(spec=spec, meta=meta)).ask.physical(node)
 
 
 def test_a_pod_is_read_with_its_moments_and_labels():
@@ -84,8 +84,8 @@ def test_every_flavour_of_ask_is_counted_in_physical_gpus(resources, node, gpus)
 
 def test_gpus_that_are_all_cut_alike_are_mig_instances():
     node = read_node_object(node_object(product="A100-SXM4-40GB-MIG-1g.5gb-SHARED"), None, None)
-    assert (node.gpus.gpu_kind, node.mig_profile) == ("A100-SXM4-40GB", "nvidia_com_mig_1g_5gb")
-    assert gpus_of({"nvidia.com/gpu": 2}, node.gpus, node.mig_profile) == pytest.approx(2 / 7)
+    assert (node.gpus.gpu_kind, node.gpus.mig_profile) == ("A100-SXM4-40GB", "nvidia_com_mig_1g_5gb")
+    assert gpus_of({"nvidia.com/gpu": 2}, node.gpus) == pytest.approx(2 / 7)
 
 
 @pytest.mark.parametrize(
