@@ -67,7 +67,7 @@ lint: setup-test ## style, unused code, complexity
 types: setup-test ## strict types
 	$(BIN)/mypy
 	$(BIN)/mypy -p docs.generators
-	$(BIN)/mypy tests/builders.py
+	$(BIN)/mypy tests/builders.py $(filter-out tests/telemetry_world/test_%,$(wildcard tests/telemetry_world/*.py))
 
 arch: setup-test ## who may import whom
 	$(BIN)/lint-imports --verbose

@@ -87,8 +87,9 @@ class _Simulation:
         if plan.stuck == "image":
             # It is given a node, but its image is never there; it holds no GPU that anybody else would want.
             pod = a_pod(plan, pod_names(plan, 0, self._rng)[0], now, self._rng)
-            node = self._free.take(plan.pool, replace(plan.ask, count=0), 1)
-            pod = replace(pod, node=node[0][0] if node else None, scheduled=now + 1, kubelet=now + 2)
+            places = self._free.take(plan.pool, replace(plan.ask, count=0, on_one_card=False), 1)
+            if places is not None:
+                pod = replace(pod, node=places[0][0], scheduled=now + 1, kubelet=now + 2)
         else:
             pod = a_pod(plan, pod_names(plan, 0, self._rng)[0], now, self._rng)
         history.pods.append(replace(pod, deleted=gone))

@@ -29,7 +29,7 @@ _LINGERS = 0.05
 _BLANK_32, _BLANK_64, _BLANK_FLOAT = 2147483632.0, 9223372036854775794.0, 140737488355328.0
 _NONSENSE: Mapping[Quantity, tuple[tuple[str, float], ...]] = {
     Quantity.BUSY: (("sentinel", _BLANK_32), ("sentinel", _BLANK_64), ("nan", math.nan), ("impossible", 4294967295.0)),
-    Quantity.ENGINE: (("sentinel", _BLANK_FLOAT), ("sentinel", _BLANK_FLOAT + 2), ("nan", math.nan)),
+    Quantity.ENGINE: (("sentinel", _BLANK_FLOAT), ("nan", math.nan), ("impossible", math.inf)),
     Quantity.MEMORY: (("sentinel", _BLANK_64), ("sentinel", _BLANK_32 + 1), ("nan", math.nan)),
     Quantity.ENERGY: (("sentinel", _BLANK_64), ("nan", math.nan)),
 }
@@ -213,7 +213,9 @@ class Dcgm:
         rng = self._rng(part, name)
         found = []
         for at in sorted(set(rng.integers(0, max(len(part.times), 1), rng.poisson(_GLITCHES * len(part.times))))):
-            kinds = _NONSENSE[metric.quantity]
+            # In bytes a blank of 32 bits is an amount of memory like any other.
+            bytes_too = metric.quantity is Quantity.MEMORY and metric.scale > 1
+            kinds = [one for one in _NONSENSE[metric.quantity] if not (bytes_too and one[1] == _BLANK_32 + 1)]
             reason, value = kinds[int(rng.integers(len(kinds)))]
             glitch = Glitch(name, part.device.uuid, part.instance, float(part.times[at]), value, reason)
             found.append((int(at), glitch))

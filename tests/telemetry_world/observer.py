@@ -101,7 +101,7 @@ class _Observer:
     def of(self, work: Work, shared: bool) -> Expected:
         """What is to be found of ``work``."""
         noise = next((pod.noise for pod in work.pods if pod.noise not in {None, "rejected"}), None)
-        real = [pod for pod in work.pods if pod.noise is None]
+        real = [pod for pod in work.pods if not self._turned_away(pod)]
         if noise is not None or (work.pods and not real and not self._objects(work)):
             return Expected(work=work, why=noise or "rejected")
         seen = [one for pod in real if (one := self._pod(pod)) is not None]
@@ -119,6 +119,10 @@ class _Observer:
             gpus_known=not shared or any(one.scheduled is not None for one in seen),
             in_doubt=ending.in_doubt or len(seen) < len(real),
         )
+
+    def _turned_away(self, pod: Pod) -> bool:
+        """Whether it was seen that its node did not admit it; until then it is a pod that waits."""
+        return pod.noise == "rejected" and pod.reason_from is not None and self._any(pod.reason_from, pod.deleted)
 
     def _any(self, begin: float, until: float | None) -> bool:
         """Whether there was a scrape from ``begin`` on and before ``until``."""

@@ -31,7 +31,7 @@ class _Numbers(dict[float, str]):
     def __missing__(self, value: float) -> str:
         if value != value:  # noqa: PLR0124 - that is what NaN is
             return "NaN"
-        text = str(int(value)) if value.is_integer() else repr(value)
+        text = str(int(value)) if value.is_integer() else repr(value).replace("inf", "+Inf").replace("-+", "-")
         if len(self) < 100_000:
             self[value] = text
         return text
@@ -44,8 +44,8 @@ def write_families(families: Iterable[tuple[str, Sequence[Series]]], file: TextI
     for name, found in families:
         if not found:
             continue
-        # A type other than gauge would bind the name to a suffix, and nobody may rely on it anyway.
-        size += file.write(f"# TYPE {name} gauge\n")
+        # Any other type would bind the name to a suffix or keep one from it.
+        size += file.write(f"# TYPE {name} unknown\n")
         lines += 1
         for series in found:
             size += file.write(_text(series, stamps, numbers))

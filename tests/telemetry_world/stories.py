@@ -202,9 +202,11 @@ def _gang(kind: str) -> _Story:
 
 
 def _tasks(plan: Plan, rng: random.Random, room: Room) -> Plan:
-    count = rng.randrange(3, 6)
-    runs = tuple(PlannedRun(_relative(rng) / 3) for _ in range(count))
-    return replace(plan, story="tasks", kind="Job", tasks=count, pods=1, runs=runs)
+    """A Job of more completions than it has pods at a time; two at a time where there is room for them."""
+    turns = rng.randrange(3, 6)
+    pods = 2 if plan.ask.count == 1 and room.pool_gpus[plan.pool] >= 2 else 1
+    runs = tuple(PlannedRun(_relative(rng) / 3) for _ in range(turns))
+    return replace(plan, story="tasks", kind="Job", tasks=turns * pods, pods=pods, runs=runs)
 
 
 def _on_spot(kind: str) -> _Story:
@@ -240,7 +242,7 @@ def _again(plan: Plan, rng: random.Random, room: Room) -> Plan:
 
 def _rejected(kind: str) -> _Story:
     def tell(plan: Plan, rng: random.Random, room: Room) -> Plan:
-        return replace(plan, story="rejected", kind=kind, rejected=True)
+        return replace(plan, story="rejected", kind=kind, rejected=True, linger=max(plan.linger, 600))
 
     return tell
 
