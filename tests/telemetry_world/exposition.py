@@ -64,7 +64,7 @@ class Telemetry:
     then: tuple[float, Dialect] | None = None
     replicas: Sequence[str] = ("",)
     replica_label: str = "prometheus_replica"
-    _views: dict[str, list[_View]] = field(default_factory=dict, compare=False)
+    _views: dict[str, list[_View]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check that the world's GPUs are cut the dialect's way."""

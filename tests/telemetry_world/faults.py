@@ -64,14 +64,14 @@ class ClockSkew:
 
 def ha_pair(telemetry: Telemetry, label: str = "prometheus_replica") -> Telemetry:
     """The same targets scraped by two servers at moments of their own, whose series differ in ``label``."""
-    return replace(telemetry, replicas=("a", "b"), replica_label=label, _views={})
+    return replace(telemetry, replicas=("a", "b"), replica_label=label)
 
 
 def relabelled_halfway(telemetry: Telemetry) -> Telemetry:
     """From the middle of the world on the host's label is written small and the exporters' labels are left alone."""
     middle = (telemetry.world.start + telemetry.world.end) / 2
     other = replace(telemetry.dialect, host_label="hostname", honor_labels=True)
-    return replace(telemetry, then=(middle, other), _views={})
+    return replace(telemetry, then=(middle, other))
 
 
 def _without(series: Series, begin: float, end: float) -> Series:

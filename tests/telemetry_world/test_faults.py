@@ -21,7 +21,7 @@ def shown() -> Telemetry:
 
 
 def _with(shown: Telemetry, *faults) -> Telemetry:
-    return replace(shown, faults=faults, _views={})
+    return replace(shown, faults=faults)
 
 
 def _outage_over(shown: Telemetry, story: str) -> tuple[Outage, str]:
