@@ -23,7 +23,6 @@ from tests.telemetry_world.things import JobObject, Pod, Sharing, Work
 __all__ = ["Expected", "expected", "kube_state_scrapes"]
 
 Floats = NDArray[np.float64]
-_TAKEN = {"Evicted", "NodeLost"}
 _WORST_FIRST = (Outcome.FAILED, Outcome.CANCELLED, Outcome.CENSORED, Outcome.COMPLETED)
 
 
@@ -66,6 +65,7 @@ class _Run:
     start: float
     end: float | None
     exact: bool
+    failed: bool
 
 
 @dataclass(slots=True)
@@ -198,7 +198,8 @@ class _Observer:
         bound = [one for one in seen if one.scheduled is not None and one.pod.node is not None]
         node = bound[0].pod.node if bound else None
         scheduled = min((one.scheduled for one in bound if one.scheduled is not None), default=None)
-        evictions = self._evictions(seen, objects)
+        # A run that follows one that failed is a retry, any other follows one that was taken away.
+        retries = sum(run.failed for run in runs[:-1])
         first = seen[0].pod
         return Job(
             id=first.uid if work.creator is None else _identity(work, submit),
@@ -213,21 +214,17 @@ class _Observer:
             pool=None if node is None else node.pool,
             nodes=len({one.pod.node.name for one in bound if one.pod.node is not None}) or None,
             created_by=None if work.creator is None else "/".join(work.creator),
-            restarts=sum(one.restarts for one in seen) + max(len(runs) - 1 - evictions, 0),
-            evictions=evictions,
+            restarts=sum(one.restarts for one in seen) + retries,
+            evictions=max(self._suspensions(objects), len(runs[:-1]) - retries),
             # Scrapes have milliseconds, what is below them is the float's own.
             paused_seconds=round(sum(later.start - run.end for run, later in pairwise(runs) if run.end is not None), 3),
             time_limit_seconds=next((float(one.deadline) for one in objects if one.deadline is not None), None),
             **ending,  # type: ignore[arg-type]
         )
 
-    def _evictions(self, seen: Iterable[_Seen], objects: Iterable[JobObject]) -> int:
-        """Runs that the system ended and another followed, or how often a Job was suspended again: the larger."""
-        pods = [one.pod for one in seen]
-        last = max((pod.run for pod in pods), default=0)
-        evicted = len({pod.run for pod in pods if pod.reason in _TAKEN and pod.run < last})
-        again = sum(self._any(begun, until or one.deleted) for one in objects for begun, until in one.suspended[1:])
-        return max(evicted, again)
+    def _suspensions(self, objects: Iterable[JobObject]) -> int:
+        """How often a Job was seen to be suspended again."""
+        return sum(self._any(begun, until or one.deleted) for one in objects for begun, until in one.suspended[1:])
 
 
 def _shown_until(pod: Pod) -> int | None:
@@ -243,8 +240,9 @@ def _runs(seen: Sequence[_Seen]) -> list[_Run]:
             start = min(one.started for one in ran if one.started is not None)
             ends = [one.gone for one in ran]
             end = None if None in ends else max([one for one in ends if one is not None] + [start])
-            latest = [one.exact for one in ran if one.gone == end]
-            made.append(_Run(start, end, all(latest)))
+            latest = [one for one in ran if one.gone == end]
+            failed = any(one.outcome is Outcome.FAILED for one in latest)
+            made.append(_Run(start, end, all(one.exact for one in latest), failed))
     return made
 
 

@@ -88,10 +88,21 @@ def test_a_line_of_dcgm_has_the_shape_of_a_real_one(name):
     assert any(line.fullmatch(one) for one in lines), lines[1]
 
 
-def test_a_shared_gpu_of_4_8_has_a_line_without_a_pod_too():
-    found = small("exporter-4.8-per-process").raw("DCGM_FI_DEV_GPU_UTIL")
-    devices = {series.labels["UUID"] for series in found if "pod" not in series.labels}
-    assert devices == {series.labels["UUID"] for series in found}
+def test_of_a_shared_gpu_4_8_shows_each_pod_and_besides_the_gpu_which_is_their_sum():
+    shown = small("exporter-4.8-per-process")
+    nonsense = {(one.uuid, one.time) for one in shown.glitches() if one.metric == "DCGM_FI_DEV_FB_USED"}
+    whole: dict[tuple[str, float], float] = {}
+    pods: dict[tuple[str, float], dict[str, float]] = defaultdict(dict)
+    for series in shown.raw("DCGM_FI_DEV_FB_USED"):
+        for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
+            key = (series.labels["UUID"], time)
+            if "pod" in series.labels:
+                pods[key][series.labels["pod_uid"]] = value
+            else:
+                whole[key] = value
+    assert pods.keys() <= whole.keys()
+    assert any(len(own) > 1 for own in pods.values())
+    assert all(sum(own.values()) == whole[key] for key, own in pods.items() if key not in nonsense)
 
 
 def test_text_says_what_the_series_say(shown):

@@ -172,7 +172,7 @@ def _creator(observer: _Observer, work: Work) -> CreatorRecord | None:
         outcome=said[1] if said else None,
         parallelism=one.parallelism,
         completions=one.completions,
-        evictions=observer._evictions([], [one]),
+        evictions=observer._suspensions([one]),
         time_limit_seconds=one.deadline,
     )
 
