@@ -30,7 +30,7 @@ HOUR = 3600
 
 _POD = ("uid", "namespace", "pod", "exported_namespace", "exported_pod")
 _JOB = ("namespace", "job_name", "exported_namespace")
-_CONTAINER = ("container", "exported_container")
+_CONTAINER = ("container",)
 _ASKS = Selector("kube_pod_container_resource_requests", (Matcher("resource", "=~", GPU_RESOURCES),))
 _INIT_ASKS = Selector("kube_pod_init_container_resource_requests", (Matcher("resource", "=~", GPU_RESOURCES),))
 
@@ -60,7 +60,8 @@ class Reading:
     def by(self) -> tuple[str, ...]:
         """The labels that stay."""
         identity = {"pod": _POD, "job": _JOB, "node": ("node",)}[self.of]
-        return (*identity, *self.labels)
+        renamed = tuple(f"exported_{label}" for label in self.labels if label == "container")
+        return (*identity, *self.labels, *renamed)
 
 
 def _pod(metric: str, *labels: str, least: bool = False, costs: str | None = None) -> Reading:
