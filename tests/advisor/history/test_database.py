@@ -41,7 +41,10 @@ def test_jobs_stored_before_usage_was_known_are_kept(tmp_path):
     with HistoryStore.open(url) as store:
         store.append(JobBatch(source="test", jobs=(a_job("a"),)), LATER)
     with sqlite3.connect(tmp_path / "history.db") as raw:
+        raw.execute("DROP TABLE gsa_promises")
+        raw.execute("DROP INDEX gsa_jobs_revision")
         for column in (
+            "revision",
             "scheduled_us",
             "created_by",
             "restarts",
