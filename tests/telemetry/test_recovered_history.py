@@ -48,7 +48,7 @@ def read(servers: MetricsServers, telemetry: Telemetry, folder: Path) -> Compare
         )
         with PrometheusClient(options) as client:
             now = datetime.fromtimestamp(telemetry.world.end, UTC)
-            batch = PrometheusSource(client, options).read(None, now)
+            batch = PrometheusSource(client, options, ()).read(None, now)
     finally:
         server.stop()
     return Compared(expected(telemetry), batch)

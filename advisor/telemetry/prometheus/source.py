@@ -19,18 +19,16 @@ from advisor.telemetry.dcgm.usage import JobPods, PodSpan, UsageMeter
 from advisor.telemetry.gangs import Work, work_of
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.kube_history import KubeQuestions, read_kube_records
+from advisor.telemetry.prometheus.kube_queries import label_column
 from advisor.telemetry.prometheus.ranges import Window
 from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.prometheus.selectors import Selector, any_of
 from advisor.telemetry.tally import RejectionTally
 
-__all__ = ["USER_LABELS", "PrometheusSource"]
+__all__ = ["PrometheusSource"]
 
 Progress = Callable[[str, int, int], None]
 """Told of a stage, and how much of how much of it is done."""
-
-USER_LABELS = ("label_user", "label_owner", "label_username", "label_hub_jupyter_org_username")
-"""Labels of pods that may name their user, as kube-state-metrics writes them."""
 
 _SAMPLES_AT_A_TIME = 2_000_000
 _MOST_OPEN = timedelta(days=1)
@@ -40,13 +38,14 @@ _MOST_OPEN = timedelta(days=1)
 class PrometheusSource:
     """Reads the last ``options.days`` of a server; answers the questions of ``Source``.
 
+    ``user_labels`` are labels of pods that name users, as Kubernetes calls them; ``pins`` are units the user knows.
     Pods are always asked about over all those days, since what became of a job is often told by its earlier pods;
     samples of devices only over the time of the jobs that have ended since the last reading.
     """
 
     client: PrometheusClient
     options: PrometheusOptions
-    user_labels: tuple[str, ...] = USER_LABELS
+    user_labels: Sequence[str]
     pins: Pins = field(default_factory=Pins)
     progress: Progress | None = None
 
@@ -67,7 +66,7 @@ class PrometheusSource:
             start=now - timedelta(days=self.options.days),
             now=now,
             step_seconds=self.options.step_seconds,
-            user_labels=self.user_labels,
+            user_labels=tuple(dict.fromkeys(map(label_column, self.user_labels))),
         )
         records = read_kube_records(self.client, asked, tally)
         if not records.watch.scrapes.size:
