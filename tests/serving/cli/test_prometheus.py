@@ -116,6 +116,14 @@ def test_a_unit_pinned_in_the_settings_is_the_one_believed(gsa, server, monkeypa
     assert found["memory_used"] == "DCGM_FI_DEV_FB_USED in bytes (pinned in the settings)"
 
 
+def test_a_pinned_unit_is_believed_when_jobs_are_read_too(gsa, server, monkeypatch):
+    server.series = a_cluster()
+    monkeypatch.setenv("GSA_DCGM__UTILISATION", "ratio")
+    _, out, _ = gsa("ingest", "prometheus", "--url", server.url, "--days", 1, "--output", "json")
+    (rejection,) = json.loads(out)["rejections"]
+    assert (rejection["reason"], rejection["count"] > 100) == ("out_of_range", True)
+
+
 def test_people_are_told_each_remedy_once_with_all_that_it_mends(gsa, server):
     server.series = [each for each in a_cluster() if not each.metric.startswith("DCGM")]
     code, out, _ = gsa("doctor", "prometheus", "--url", server.url)
