@@ -61,7 +61,7 @@ class PrometheusSource:
             Refused: the server will not answer, or has nothing of kube-state-metrics.
             Transient: it cannot be reached now.
         """
-        tally = RejectionTally()
+        tally, before = RejectionTally(), self.client.rejections
         asked = KubeQuestions(
             start=now - timedelta(days=self.options.days),
             now=now,
@@ -82,7 +82,7 @@ class PrometheusSource:
         return JobBatch(
             source=self.name,
             jobs=tuple(replace(job, usage=usages.get(job.id)) for job, _ in news),
-            rejections=(*tally.rejections(), *dropped, *self.client.rejections),
+            rejections=(*tally.rejections(), *dropped, *_further(before, self.client.rejections)),
             watermark=now,
             notes=self.client.notes,
         )
@@ -132,6 +132,15 @@ class PrometheusSource:
     def _tell(self, stage: str, done: int, of: int) -> None:
         if self.progress is not None:
             self.progress(stage, done, of)
+
+
+def _further(before: Sequence[Rejection], now: Sequence[Rejection]) -> Iterator[Rejection]:
+    """What was left out since ``before``: a client that stays counts on."""
+    counted = {each.reason: each.count for each in before}
+    for each in now:
+        count = each.count - counted.get(each.reason, 0)
+        if count:
+            yield replace(each, count=count)
 
 
 def _named(series: Series, name: str) -> Series:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,38 +14,15 @@ from advisor.history.store import HistoryStore
 from advisor.settings import load_settings
 from serving.cli import root
 from tests.docs.json_shapes import differences, documented
-from tests.metrics_server import MetricsStandIn, Told, serving
+from tests.metrics_server import MetricsStandIn, Told, a_job_told, a_node_told, serving
 
 HOUR = 3600.0
 SECRET = "n0body-may-see-th1s"
-POD = {"uid": "u1", "namespace": "ml", "pod": "train-0"}
-GPU = {"UUID": "GPU-a", "Hostname": "n1", "DCGM_FI_DRIVER_VERSION": "550", "namespace": "ml", "pod": "train-0"}
 
 
 def a_cluster(ago: float = 5 * HOUR) -> list[Told]:
-    """A pod that began so many seconds ago, ran for two hours and is still told of, on a node of a pool."""
-    begun = float(int(time.time() - ago))
-    times = {
-        "kube_pod_created": begun,
-        "kube_pod_status_scheduled_time": begun + 60,
-        "kube_pod_completion_time": begun + 2 * HOUR,
-    }
-    told = [Told(metric, at, POD, begin=begun) for metric, at in times.items()]
-    node = {"node": "n1", "label_karpenter_sh_nodepool": "gpu", "label_nvidia_com_gpu_product": "NVIDIA-H100"}
-    return [
-        *told,
-        Told("kube_pod_container_state_started", begun + 90, {**POD, "container": "main"}, begun, begun + 2 * HOUR),
-        Told("kube_pod_status_phase", 1, {**POD, "phase": "Running"}, begun, begun + 2 * HOUR),
-        Told("kube_pod_status_phase", 1, {**POD, "phase": "Succeeded"}, begun + 2 * HOUR),
-        Told("kube_pod_container_resource_requests", 1, {**POD, "resource": "nvidia_com_gpu", "container": "main"}),
-        Told("kube_pod_owner", 1, {**POD, "owner_kind": "Job", "owner_name": "train"}, begin=begun),
-        Told("kube_pod_info", 1, {**POD, "node": "n1"}, begin=begun),
-        Told("kube_pod_labels", 1, {**POD, "label_created_by": "ada"}, begin=begun),
-        Told("kube_node_info", 1, {"node": "n1"}),
-        Told("kube_node_labels", 1, node),
-        Told("DCGM_FI_DEV_GPU_UTIL", 62, GPU),
-        Told("DCGM_FI_DEV_FB_USED", 2048, GPU),
-    ]
+    """A job that began so many seconds ago and ran for two hours."""
+    return [*a_job_told(float(int(time.time() - ago)), 2 * HOUR), *a_node_told()]
 
 
 @pytest.fixture
@@ -87,7 +65,13 @@ def test_a_job_comes_in_with_its_user_pool_and_usage(gsa, server, monkeypatch):
 
 
 def test_what_comes_in_is_told_to_people_and_the_cluster_is_part_of_the_name(gsa, server):
-    server.series = a_cluster()
+    at = time.time() - 5 * HOUR
+    told = {"eu": a_cluster(), "us": [*a_job_told(at, HOUR, "other"), *a_job_told(at, HOUR, "more"), *a_node_told()]}
+    server.series = [
+        replace(each, labels={**each.labels, "cluster": cluster})
+        for cluster, each_of in told.items()
+        for each in each_of
+    ]
     code, out, err = gsa("ingest", "prometheus", "--url", server.url, "--days", 1, "--cluster", "eu")
     assert (code, "source prometheus/eu" in out) == (0, True)
     assert "ingest: storing jobs, 1 in all" in err.splitlines()
