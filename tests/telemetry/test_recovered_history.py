@@ -13,7 +13,7 @@ import pytest
 
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
-from advisor.settings import PrometheusOptions
+from advisor.settings import PrometheusOptions, TelemetrySettings
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.source import PrometheusSource
 from tests.servers.prometheus import MetricsServers
@@ -52,7 +52,7 @@ def read(servers: MetricsServers, telemetry: Telemetry, folder: Path) -> Compare
         )
         with PrometheusClient(options) as client:
             now = datetime.fromtimestamp(telemetry.world.end, UTC)
-            batch = PrometheusSource(client, options).read(None, now)
+            batch = PrometheusSource(client, options, TelemetrySettings().user_labels).read(None, now)
     finally:
         server.stop()
     return Compared(expected(telemetry), batch)

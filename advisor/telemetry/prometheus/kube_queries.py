@@ -7,11 +7,12 @@ them where it renames (``exported_pod``); those of scrape targets, replicas and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from advisor.domain.asks import GPU_RESOURCES
+from advisor.domain.asks import GPU_RESOURCES, sanitised
 from advisor.telemetry.prometheus.selectors import Matcher, Selector
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "NODE_READINGS",
     "POD_READINGS",
     "Reading",
+    "label_column",
     "label_reading",
     "query_of",
 ]
@@ -33,6 +35,8 @@ _JOB = ("namespace", "job_name", "exported_namespace")
 _CONTAINER = ("container",)
 _ASKS = Selector("kube_pod_container_resource_requests", (Matcher("resource", "=~", GPU_RESOURCES),))
 _INIT_ASKS = Selector("kube_pod_init_container_resource_requests", (Matcher("resource", "=~", GPU_RESOURCES),))
+
+_WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 Of = Literal["pod", "job", "node"]
 
@@ -154,6 +158,15 @@ NODE_READINGS = (
     ),
 )
 """Of nodes."""
+
+
+def label_column(name: str) -> str:
+    """What kube-state-metrics calls the label ``name`` of an object.
+
+    >>> label_column("slice-advisor.io/user"), label_column("createdBy")
+    ('label_slice_advisor_io_user', 'label_created_by')
+    """
+    return f"label_{_WORD_BEGINS.sub('_', sanitised(name)).lower()}"
 
 
 def label_reading(names: Sequence[str]) -> Reading:

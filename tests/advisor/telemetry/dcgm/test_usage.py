@@ -72,6 +72,7 @@ def test_a_finished_pod_that_is_still_listed_shares_nothing():
 
 
 def test_four_pods_that_all_show_the_device_get_a_quarter_each_as_an_estimate():
+    """Field report A08: the jobs together did what the device did, and each part is marked as a guess."""
     names = ("a", "b", "c", "d")
     lines = [f"{UTIL}{{{pod(name)}}} 62 62" for name in names] + [f"{USED}{{{pod(name)}}} 4096 4096" for name in names]
     meter = _meter([a_run(name, gpus=0.25) for name in names], *lines)
