@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
 from advisor.settings import PrometheusOptions, TelemetrySettings
 from advisor.telemetry.prometheus.client import PrometheusClient
+from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.prometheus.source import PrometheusSource
 from tests.servers.prometheus import MetricsServers
 from tests.telemetry_world.dialects import DIALECTS
@@ -158,3 +159,21 @@ def usage_is_true(world: World, compared: Compared) -> bool:
             memories.append(abs(usage.memory_peak_bytes / true.memory_peak_bytes - 1.0))
     # The mean of a whole cluster is what recommendations are made of.
     return not errors or (float(np.mean(errors)) < 0.01 and max(errors) < 0.05 and max(memories) < 0.01)
+
+
+def test_shares_are_known_without_labels_of_nodes(prometheus_servers: MetricsServers, tmp_path: Path) -> None:
+    """kube-state-metrics exports no labels unless told to: shares are what is allocatable over what is there."""
+    telemetry = replace(a_telemetry("exporter-4.5-time-sliced"), faults=(NoNodeLabels(),))
+    compared = read(prometheus_servers, telemetry, tmp_path)
+    told = [line for line in differences(compared) if " pool: " not in line and " gpu_kind: " not in line]
+    assert told == []
+
+
+class NoNodeLabels:
+    """kube-state-metrics without ``--metric-labels-allowlist`` for nodes."""
+
+    def changed(self, series: Series) -> Iterable[Series]:
+        if series.labels["__name__"] == "kube_node_labels":
+            kept = {key: value for key, value in series.labels.items() if not key.startswith("label_")}
+            series = series._replace(labels=kept)
+        yield series

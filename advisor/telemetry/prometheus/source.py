@@ -17,6 +17,7 @@ from advisor.telemetry.dcgm.scales import Pins
 from advisor.telemetry.dcgm.tracks import Carried
 from advisor.telemetry.dcgm.usage import JobPods, PodSpan, UsageMeter
 from advisor.telemetry.gangs import Work, work_of
+from advisor.telemetry.prometheus.census import gpus_by_node
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.kube_history import KubeQuestions, read_kube_records
 from advisor.telemetry.prometheus.kube_queries import label_column
@@ -76,7 +77,8 @@ class PrometheusSource:
                 f"it has no samples of kube-state-metrics in the last {self.options.days} days",
                 "Run gsa doctor prometheus to see what it has.",
             )
-        found = work_of(records.pods(tally), (), tally)
+        there = gpus_by_node(self.client, records.facts, asked.start, now)
+        found = work_of(replace(records, gpus_of_node=there).pods(tally), (), tally)
         news = [work for work in found if _after(work.job, since)]
         usages, dropped = self._usages(news, now)
         return JobBatch(
