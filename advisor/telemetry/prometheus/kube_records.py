@@ -175,7 +175,9 @@ class KubeRecords:
         if node is not None and there:
             told = node.told.get("kube_node_status_allocatable", {})
             shares = max((told[key][0] for key in ((_GPU,), (f"{_GPU}_shared",)) if key in told), default=0.0)
-        return GpuNode.of_labels(labels, round(shares / there) if there else 1)
+        # What does not come out even was not counted whole.
+        even = there > 0 and shares % there == 0
+        return GpuNode.of_labels(labels, int(shares // there) if even else 1)
 
 
 def _label(node: Facts | None, name: str) -> str | None:
