@@ -1,8 +1,8 @@
 """A month of a cluster read from a metrics server: seconds and peak memory of the process that reads.
 
-``GSA_BENCH_DAYS`` (default 30) of ``GSA_BENCH_GPUS`` (200) GPUs and ``GSA_BENCH_JOBS`` (5,000) jobs, scraped every 60 s by
-kube-state-metrics and dcgm-exporter, are generated into a VictoriaMetrics on loopback, which takes series whole and needs
-no gigabytes of text. The reader is a process of its own; the server works on the same cores meanwhile.
+``GSA_BENCH_DAYS`` (default 30) of ``GSA_BENCH_GPUS`` (200) GPUs and ``GSA_BENCH_JOBS`` (5,000) jobs, scraped every
+60 s by kube-state-metrics and dcgm-exporter, are generated into a VictoriaMetrics on loopback, which takes series
+whole and needs no gigabytes of text. The reader is a process of its own; the server works on the same cores meanwhile.
 Limits: ``LIMIT_SECONDS`` and ``LIMIT_BYTES``; beyond them the exit code is 1.
 """
 
@@ -49,8 +49,19 @@ def main() -> int:
         try:
             url = servers.load(()).url
             samples, seconds = _load(telemetry, url)
-            print(f"{samples:,} samples of {days:g} days, {gpus} GPUs, {jobs:,} jobs loaded in {seconds:.0f} s", flush=True)
-            words = [sys.executable, "-m", "benchmarks.bench_telemetry", "read", url, str(telemetry.world.end), str(days)]
+            print(
+                f"{samples:,} samples of {days:g} days, {gpus} GPUs, {jobs:,} jobs loaded in {seconds:.0f} s",
+                flush=True,
+            )
+            words = [
+                sys.executable,
+                "-m",
+                "benchmarks.bench_telemetry",
+                "read",
+                url,
+                str(telemetry.world.end),
+                str(days),
+            ]
             return subprocess.run(words, check=False).returncode
         finally:
             servers.stop()

@@ -129,7 +129,8 @@ class LiveAdvisor:
         jobs = tuple(job for _, job in known)
         summary = self._summary(jobs, now)
         cluster = wiring.open_cluster(parts.cluster, jobs, now)
-        cycle = AdviceCycle(cluster, foresight, foresight.demand, wiring.cycle_terms(parts.settings))
+        starts = parts.history.start_latencies(now)
+        cycle = AdviceCycle(cluster, foresight, foresight.demand, wiring.cycle_terms(parts.settings), starts)
         memory = _first_memory(parts) if last is None else last.memory
         outcome = cycle.run(jobs, self._inputs(now), memory, foresight.champions.versions)
         advice = replace(

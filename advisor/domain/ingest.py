@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.domain.jobs import Job
+from advisor.domain.start_latency import PoolStart
 
 __all__ = ["JobBatch", "Rejection"]
 
@@ -24,7 +25,9 @@ class JobBatch:
     """Jobs read from ``source`` in one go, what was rejected, and up to when the source was read.
 
     ``notes`` say what was assumed (for instance "no start column: started at submission"), and
-    ``synthetic`` marks a generated workload, which must be labelled wherever it is shown.
+    ``synthetic`` marks a generated workload, which must be labelled wherever it is shown. ``starts`` are those of
+    nodes, where the source tells of them. ``overlapping`` says that the next reading looks at much of the same again:
+    its rejections are then not added to these, and the fullest reading counts.
     """
 
     source: str
@@ -33,3 +36,5 @@ class JobBatch:
     watermark: datetime | None = None
     notes: tuple[str, ...] = ()
     synthetic: bool = False
+    starts: tuple[PoolStart, ...] = ()
+    overlapping: bool = False

@@ -86,6 +86,7 @@ class PrometheusSource:
             rejections=(*tally.rejections(), *dropped, *self.client.rejections),
             watermark=now,
             notes=self.client.notes,
+            overlapping=True,
         )
 
     def _usages(self, found: Sequence[Work], now: datetime) -> tuple[dict[str, GpuUsage], tuple[Rejection, ...]]:
