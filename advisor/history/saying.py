@@ -84,8 +84,9 @@ def _record_rejection(connection: Connection, batch: JobBatch, rejection: Reject
         values = {"source": batch.source, "reason": rejection.reason, "example": rejection.example}
         connection.execute(insert(REJECTIONS).values(**values, count=rejection.count))
         return True
-    if rejection.count <= known.count:
+    row, count = known
+    if rejection.count <= count:
         return False
-    grown = update(REJECTIONS).where(REJECTIONS.c.id == known.id)
+    grown = update(REJECTIONS).where(REJECTIONS.c.id == row)
     connection.execute(grown.values(count=rejection.count, example=rejection.example))
     return True

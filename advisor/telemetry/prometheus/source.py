@@ -24,7 +24,7 @@ from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.prometheus.selectors import Selector, any_of
 from advisor.telemetry.tally import RejectionTally
 
-__all__ = ["USER_LABELS", "PrometheusSource"]
+__all__ = ["USER_LABELS", "PrometheusSource", "PrometheusTurns"]
 
 Progress = Callable[[str, int, int], None]
 """Told of a stage, and how much of how much of it is done."""
@@ -53,7 +53,7 @@ class PrometheusSource:
     @property
     def name(self) -> str:
         """``prometheus``, and the cluster asked for."""
-        return "prometheus" if self.options.cluster is None else f"prometheus/{self.options.cluster}"
+        return _name(self.options)
 
     def read(self, since: datetime | None, now: datetime) -> JobBatch:
         """Every job that was there after ``since`` and up to ``now``, see :class:`advisor.telemetry.source.Source`.
@@ -134,6 +134,31 @@ class PrometheusSource:
     def _tell(self, stage: str, done: int, of: int) -> None:
         if self.progress is not None:
             self.progress(stage, done, of)
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusTurns:
+    """The same source for a process that stays: each reading has a client of its own.
+
+    What a client has remarked and dropped is then that of one reading; secrets are read anew, and the server is asked
+    anew what it is.
+    """
+
+    options: PrometheusOptions
+
+    @property
+    def name(self) -> str:
+        """That of :class:`PrometheusSource`."""
+        return _name(self.options)
+
+    def read(self, since: datetime | None, now: datetime) -> JobBatch:
+        """As :meth:`PrometheusSource.read`."""
+        with PrometheusClient(self.options) as client:
+            return PrometheusSource(client, self.options).read(since, now)
+
+
+def _name(options: PrometheusOptions) -> str:
+    return "prometheus" if options.cluster is None else f"prometheus/{options.cluster}"
 
 
 def _named(series: Series, name: str) -> Series:
