@@ -57,7 +57,7 @@ class StartsAlone:
 
     def read(self, since: datetime | None, now: datetime) -> JobBatch:
         """As the source itself, without jobs and what was left out of them."""
-        return replace(self.inner.read(since, now), jobs=(), rejections=())
+        return replace(self.inner.read(since, now), jobs=(), rejections=(), whole=False)
 
     def follow(self, seconds: float) -> None:
         """As the source itself."""

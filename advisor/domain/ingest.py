@@ -27,7 +27,8 @@ class JobBatch:
     ``notes`` say what was assumed (for instance "no start column: started at submission"), and
     ``synthetic`` marks a generated workload, which must be labelled wherever it is shown. ``starts`` are those of
     nodes, where the source tells of them. ``overlapping`` says that the next reading looks at much of the same again:
-    its rejections are then not added to these, and the fullest reading counts.
+    its rejections are then not added to these, and the fullest reading counts. ``whole`` says that every job of the
+    source that has not ended is in it, so that one it does not hold was lost sight of.
     """
 
     source: str
@@ -38,3 +39,4 @@ class JobBatch:
     synthetic: bool = False
     starts: tuple[PoolStart, ...] = ()
     overlapping: bool = False
+    whole: bool = False

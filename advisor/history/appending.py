@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from advisor.domain.ingest import JobBatch, Rejection
-from advisor.domain.jobs import Job
+from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
 from advisor.history.reading import revision
 from advisor.history.rows import COLUMNS, USAGE_COLUMNS, Row, from_microseconds, row_of
@@ -104,11 +104,30 @@ def append_batch(
         if progress is not None:
             progress(done, len(rows))
     unchanged = work.unchanged
+    if batch.whole:
+        changed += _lose(connection, work, {row[_ID] for row in rows})
     result = AppendResult(added=added, changed=changed, unchanged=unchanged, rejections=work.rejections)
     write_starts(connection, batch.source, batch.starts)
     counts = (added, changed, unchanged)
     record_ingest(connection, batch, (*batch.rejections, *result.rejections), counts, now)
     return result
+
+
+def _lose(connection: Connection, work: _Sorted, told: set[str]) -> int:
+    """Censor what was open and is not ``told`` of any more, at the moment up to which its source was read; how many."""
+    mine = (JOBS.c.source == work.source) & JOBS.c.outcome.is_(None)
+    open_jobs = connection.execute(select(JOBS.c.id, JOBS.c.submit_us, JOBS.c.start_us).where(mine)).all()
+    read = connection.execute(select(func.max(INGESTS.c.watermark_us)).where(INGESTS.c.source == work.source)).scalar()
+    lost = [
+        {"key_id": job, "seen": max(submit, start or submit, read or submit)}
+        for job, submit, start in open_jobs
+        if job not in told
+    ]
+    if lost:
+        censored = {"outcome": str(Outcome.CENSORED), "last_seen_us": bindparam("seen"), "revision": work.revision}
+        key = (JOBS.c.source == work.source) & (JOBS.c.id == bindparam("key_id"))
+        connection.execute(update(JOBS).where(key).values(censored), lost)
+    return len(lost)
 
 
 def _known(row: Row) -> int:

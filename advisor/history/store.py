@@ -67,7 +67,8 @@ class HistoryStore:
 
         Appending the same batch again changes nothing. A known job is replaced by what is read of it
         later (a running one that has ended), but a known start or end is never unlearned. A job whose
-        id is held by another job of its source (another submission time) is left out and counted.
+        id is held by another job of its source (another submission time) is left out and counted. One that was
+        open and is not in a batch that holds all of those is censored when its source was last read.
         Of starts of nodes each part is kept as it was told first. ``now`` is the time of the ingest.
 
         Raises:

@@ -190,13 +190,16 @@ def test_beside_another_source_only_starts_are_taken_of_a_cluster(store):
         def read(self, since: datetime | None, now: datetime) -> JobBatch:
             batch = super().read(since, now)
             left_out = (Rejection(reason="placeholder", count=1, example="p"),)
-            return JobBatch(source=batch.source, jobs=batch.jobs, rejections=left_out, watermark=now, starts=(start,))
+            return JobBatch(
+                source=batch.source, jobs=batch.jobs, rejections=left_out, watermark=now, starts=(start,), whole=True
+            )
 
+    store.append(JobBatch(source="live", jobs=(a_job("open", seconds=None),), watermark=NOON), NOON)
     alone = StartsAlone(Cluster(time))
     CollectLoop(alone, store, time.rhythm()).turn()
     alone.follow(5.0)
 
-    assert store.jobs(LATER) == []
+    assert store.jobs(LATER) == [a_job("open", seconds=None)], "what it does not tell of is not lost"
     assert store.status().rejections == ()
     assert [each.pool for each in store.start_latencies(LATER)] == ["gpu"]
     assert alone.inner.follows == [5.0]

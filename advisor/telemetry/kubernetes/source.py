@@ -106,6 +106,7 @@ class KubernetesSource:
             notes=tuple(self._notes(records)),
             starts=self._starts(),
             overlapping=True,
+            whole=True,
         )
 
     def follow(self, seconds: float) -> None:
