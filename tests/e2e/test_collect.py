@@ -17,9 +17,13 @@ import httpx
 import pytest
 
 from advisor.domain.ingest import JobBatch
+from advisor.domain.jobs import Outcome
+from advisor.domain.start_latency import Spread
 from advisor.history.store import HistoryStore
 from advisor.telemetry.prometheus.samples import Series
+from tests.api_server import StandIn, kubeconfig_of, listening
 from tests.builders import NOON, a_job
+from tests.kube_objects import claim_object, node_object, pod_object
 from tests.processes import gsa, started
 from tests.servers.processes import ServerProcess, free_port
 from tests.servers.prometheus import PrometheusServers
@@ -138,8 +142,12 @@ def writer(url: str) -> Iterator[subprocess.Popen[str]]:
         import sys
         from datetime import timedelta
         from advisor.domain.ingest import JobBatch
+from advisor.domain.jobs import Outcome
+from advisor.domain.start_latency import Spread
         from advisor.history.store import HistoryStore
-        from tests.builders import NOON, a_job
+        from tests.api_server import StandIn, kubeconfig_of, listening
+from tests.builders import NOON, a_job
+from tests.kube_objects import claim_object, node_object, pod_object
 
         with HistoryStore.open(sys.argv[1]) as store:
             for turn in range(100):
@@ -211,3 +219,31 @@ def test_a_single_turn_that_nobody_answers_leaves_with_4_and_nothing_to_collect_
     nothing = gsa(tmp_path, "collect")
     assert nothing.returncode == 3
     assert "there is nothing to collect from" in nothing.stderr
+
+
+def test_what_comes_and_goes_between_two_turns_is_there_and_starts_are_learnt(tmp_path: Path) -> None:
+    gone = pod_object("short", created=60, scheduled=61, started=62, version="101")
+    events = [{"type": kind, "object": gone} for kind in ("ADDED", "DELETED")]
+    claims = [claim_object(f"c{n}", node=f"n{n}", Launched=3, Registered=40, Initialized=75) for n in range(5)]
+    cluster = StandIn(
+        lists={
+            "/api/v1/pods": [pod_object("stays", created=0, scheduled=80, started=90)],
+            "/api/v1/nodes": [node_object()],
+            "/apis/batch/v1/jobs": [],
+            "/apis/karpenter.sh/v1/nodeclaims": claims,
+        },
+        watches={"/api/v1/pods": [events]},
+    )
+
+    with listening(cluster), store_of(tmp_path) as store:
+        words = ("collect", "--kubernetes", "--kubeconfig", str(kubeconfig_of(cluster, tmp_path)), "--every", "2s")
+        with started(tmp_path, *words) as collector:
+            wait_until(lambda: len(store.jobs(datetime.now(UTC))) == 2, collector)
+            collector.terminate()
+            assert collector.wait(60) == 0
+
+        now = datetime.now(UTC)
+        assert {job.name: job.outcome for job in store.jobs(now)} == {"short": Outcome.CANCELLED, "stays": None}
+        (latency,) = store.start_latencies(now)
+        assert latency.to_gpu == Spread(5, 75.0, 75.0)
+        assert len(cluster.queries("/api/v1/pods")) == 1, "the second turn was told by the watch alone"
