@@ -22,7 +22,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from advisor.settings import PrometheusOptions
+from advisor.settings import PrometheusOptions, TelemetrySettings
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.prometheus.source import PrometheusSource
@@ -113,7 +113,8 @@ def _read(url: str, end: float, days: float) -> int:
         stages[stage] = time.monotonic() - began
 
     with PrometheusClient(options) as client:
-        batch = PrometheusSource(client, options, progress=told).read(None, datetime.fromtimestamp(end, UTC))
+        source = PrometheusSource(client, options, TelemetrySettings().user_labels, progress=told)
+        batch = source.read(None, datetime.fromtimestamp(end, UTC))
     seconds = time.monotonic() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     used = sum(job.usage is not None for job in batch.jobs)

@@ -31,10 +31,10 @@ class ComputeSource(StrEnum):
 class GpuUsage:
     """What a job did with its GPUs over its whole run; None where that is not known.
 
-    ``compute_*`` are shares (0 to 1) of one GPU, averaged over the GPUs of the job, and ``compute_source``
-    says what they were read from. ``memory_peak_bytes`` is the most of any one GPU, ``energy_joules`` the sum
-    over all, ``idle_share`` the share (0 to 1) of samples in which nothing was computed. ``estimated`` marks
-    values that had to be guessed, since pods shared a GPU and telemetry counts by GPU.
+    ``compute_*`` are shares (0 to 1) of one GPU: mean, 95th percentile and peak over all samples of all its GPUs, and
+    ``compute_source`` says what they were read from. ``memory_peak_bytes`` is the most of any one GPU,
+    ``energy_joules`` the sum over all, ``idle_share`` the share (0 to 1) of samples in which nothing was computed.
+    ``estimated`` marks values that had to be guessed, since pods shared a GPU and telemetry counts by GPU.
     """
 
     compute_mean: float | None = None

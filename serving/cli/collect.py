@@ -22,6 +22,7 @@ from advisor.domain.units import parse_duration, positive
 from advisor.errors import Refused, Transient
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings, load_settings
+from advisor.telemetry.dcgm.scales import Pins
 from advisor.telemetry.kubernetes.source import KubernetesSource
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.source import PrometheusTurns
@@ -136,7 +137,7 @@ def _sources(settings: Settings, prometheus: str | None, cluster: KubernetesSour
         raise Refused("gsa collect", None, "there is nothing to collect from", remedy)
     # What the options say of files and addresses is checked now; later it would only be logged.
     PrometheusClient(options).close()
-    source = PrometheusTurns(options)
+    source = PrometheusTurns(options, settings.telemetry.user_labels, Pins.of(settings.dcgm))
     return (source,) if cluster is None else (source, StartsAlone(cluster))
 
 

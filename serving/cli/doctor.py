@@ -13,7 +13,6 @@ from advisor.settings import load_settings
 from advisor.telemetry.dcgm.scales import Pins
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.doctor import Finding, Health, examine
-from advisor.telemetry.prometheus.source import USER_LABELS
 from serving.cli.options import ConfigOption, DebugOption, OutputOption
 from serving.cli.output import Output, render, table
 from serving.cli.root import ExitCode
@@ -50,9 +49,10 @@ def prometheus(
 ) -> None:
     """What a metrics server has of what history needs; leaves with 5 where no history can be read at all."""
     del debug
-    options = load_settings(config).prometheus.replaced(url=url, cluster=cluster)
+    settings = load_settings(config)
+    options, pins = settings.prometheus.replaced(url=url, cluster=cluster), Pins.of(settings.dcgm)
     with PrometheusClient(options) as client:
-        found = examine(client, SystemClock().now(), USER_LABELS, options.step_seconds, Pins())
+        found = examine(client, SystemClock().now(), settings.telemetry.user_labels, options.step_seconds, pins)
         notes = client.notes
     render(output, {"findings": [asdict(each) for each in found], "notes": list(notes)}, lambda: _tables(found, notes))
     if any(each.health is Health.FATAL for each in found):

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from advisor.settings import load_settings
+from advisor.telemetry.dcgm.scales import Pins
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.source import PrometheusSource
 from serving.cli.collected import collected, document, tables
@@ -41,7 +42,9 @@ def prometheus(
 ) -> None:
     """Read jobs from kube-state-metrics and what they used from dcgm-exporter, through Prometheus or its like."""
     del debug
-    options = load_settings(config).prometheus.replaced(url=url, days=days, cluster=cluster)
+    settings = load_settings(config)
+    options, pins = settings.prometheus.replaced(url=url, days=days, cluster=cluster), Pins.of(settings.dcgm)
     with stages("ingest") as told, PrometheusClient(options) as client:
-        done = collected(PrometheusSource(client, options, progress=told), config, told)
+        source = PrometheusSource(client, options, settings.telemetry.user_labels, pins, progress=told)
+        done = collected(source, config, told)
     render(output, document(done), lambda: tables(done))

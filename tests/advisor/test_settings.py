@@ -38,6 +38,7 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(
         ('mode = "Sometimes"', "mode"),
         ('[demand]\ntimezone = "Mars/Olympus"', "demand.timezone"),
         ("[demand]\nhorizons_minutes = [30, 10]", "demand.horizons_minutes"),
+        ('[dcgm]\nmemory = "percent"', "dcgm.memory"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_its_full_name(file: Path, text: str, field: str) -> None:

@@ -11,13 +11,17 @@ import pytest
 from advisor.clock import ManualClock
 from advisor.cluster.reflector import Pace
 from advisor.history.store import HistoryStore
+from advisor.settings import PrometheusOptions
 from advisor.telemetry.kubernetes.source import KubernetesSource
 from advisor.telemetry.mapping import mapping_from
+from advisor.telemetry.prometheus.client import PrometheusClient
+from advisor.telemetry.prometheus.source import PrometheusSource
 from advisor.telemetry.slurm import SlurmFile
 from advisor.telemetry.source import Source
 from advisor.telemetry.synthetic import SyntheticSource
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from tests.kube_objects import StillCluster, a_container, job_object, node_object, owned_by, pod_object
+from tests.metrics_server import MetricsStandIn, Told, a_job_told, a_node_told
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 MAPPING = mapping_from({"columns": {"submit": "at", "duration": "took"}})
@@ -84,6 +88,23 @@ def a_cluster(_: Path) -> Source:
     return KubernetesSource(StillCluster(lists), Pace(clock, lambda _: None, lambda: 0.0))
 
 
+def a_metrics_server(_: Path) -> Source:
+    """A server that holds a job of each fate, with samples that are none among those of their GPUs."""
+    now, day = NOW.timestamp(), 86_400.0
+    series = [
+        *a_node_told(),
+        *a_job_told(now - 3 * day, 5 * 3600.0),
+        *a_job_told(now - 1.2 * day, 0.9 * day, "long", "GPU-b"),
+        *a_job_told(now - 3600.0, day, "runs", "GPU-c"),
+        Told("kube_pod_status_phase", 1, {"namespace": "ml", "pod": "nobody", "phase": "Running"}),
+        Told("DCGM_FI_DEV_GPU_UTIL", 4e9, {"UUID": "GPU-b"}, now - day),
+        Told("DCGM_FI_DEV_FB_USED", "N/A", {"UUID": "GPU-b"}, now - day),
+    ]
+    held = PrometheusOptions(url="http://127.0.0.1:9090", flavour="prometheus", days=5.0, step_seconds=600)
+    client = PrometheusClient(held, transport=MetricsStandIn(series).transport())
+    return PrometheusSource(client, held, ("created-by",))
+
+
 SOURCES: dict[str, Callable[[Path], Source]] = {
     "philly": a_file(TraceFormat.PHILLY, PHILLY),
     "philly-users": a_file(TraceFormat.PHILLY_USERS, USERS),
@@ -91,6 +112,7 @@ SOURCES: dict[str, Callable[[Path], Source]] = {
     "table": a_file(TraceFormat.TABLE, TABLE),
     "slurm": accounting,
     "kubernetes": a_cluster,
+    "prometheus": a_metrics_server,
     "synthetic": lambda _: SyntheticSource(1, days=2),
 }
 

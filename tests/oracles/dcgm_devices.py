@@ -171,8 +171,18 @@ def usages(series, jobs):
                         mine = [own[device, kind, pod][time] for pod in pods if time in own[device, kind, pod]]
                         part, guess = _part(value, looks.sharers(time), mine)
                         most = 1.0 if kind == "utilisation" else math.inf
-                        found[job.job][kind][device].append((min(part, most), guess))
-    return found, hidden
+                        found[job.job][kind][device].append((min(part, most), guess, bool(mine)))
+    kept = {
+        job: {kind: {on: _counting(each) for on, each in by.items()} for kind, by in of.items()}
+        for job, of in found.items()
+    }
+    return kept, hidden
+
+
+def _counting(values):
+    """Own values alone where they are most of all; each with whether it is an estimate."""
+    own = [(value, guess) for value, guess, mine in values if mine]
+    return own if own and len(own) >= len(values) / 2 else [(value, guess) for value, guess, _ in values]
 
 
 def _amounts(kind, by_time):
@@ -184,6 +194,4 @@ def _amounts(kind, by_time):
 
 
 def _part(value, sharers, mine):
-    if sharers == 1:
-        return value, False
-    return (sum(mine), False) if mine else (value / sharers, True)
+    return (sum(mine), False) if mine else (value / sharers, sharers > 1)

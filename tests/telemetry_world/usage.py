@@ -15,30 +15,38 @@ _EVERY = 30.0
 
 
 def usage_of(world: World, work: Work) -> GpuUsage | None:
-    """Compute averaged over its GPUs (or MIG instances) at each moment, over all its runs; None if it never ran.
+    """Compute over all moments of its GPUs (or MIG instances) in all its runs; None if it never ran.
 
     Moments before a pod's first start and between its attempts count as idle where its pod was there. Energy
     is None unless it had each of its GPUs to itself. Under time slicing and HAMi compute is its own share of the GPU.
     """
     loads = world.loads
-    computes, peak = [], 0.0
+    computes: list[np.ndarray] = []
+    peak = 0.0
     joules: list[float | None] = []
+    spans = []
     for run in sorted({pod.run for pod in work.pods}):
         pods = [pod for pod in work.pods if pod.run == run and pod.uid in loads.profiles]
-        if not pods:
-            continue
-        begin = min(pod.attempts[0].start for pod in pods)
-        until = max(pod.holds_until or world.end for pod in pods)
-        times = np.arange(begin, until, min(_EVERY, max((until - begin) / 100, 1.0)))
-        shares = []
+        if pods:
+            spans.append(
+                (pods, min(pod.attempts[0].start for pod in pods), max(p.holds_until or world.end for p in pods))
+            )
+    # One step for all runs, so that each counts by how long it was.
+    every = min(_EVERY, max(sum(until - begin for _, begin, until in spans) / 100, 1.0))
+    for pods, begin, until in spans:
+        times = np.arange(begin, until, every)
+        # What several of its pods do on one GPU is one share of it.
+        shares: dict[tuple[str, str | None], np.ndarray] = {}
+        memories: dict[tuple[str, str | None], np.ndarray] = {}
         for pod in pods:
             for place in dict.fromkeys((slot.uuid, slot.instance) for slot in pod.slots):
                 slots = [slot for slot in pod.slots if (slot.uuid, slot.instance) == place]
                 compute, memory = loads.of_pod(pod, slots, times)
-                shares.append(compute)
-                peak = max(peak, float(memory.max()))
+                shares[place] = shares.get(place, 0.0) + compute
+                memories[place] = memories.get(place, 0.0) + memory
             joules += [use.energy_joules for use in loads.uses(pod)]
-        computes.append(np.mean(shares, axis=0))
+        peak = max([peak, *(float(memory.max()) for memory in memories.values())])
+        computes += [np.minimum(share, 1.0) for share in shares.values()]
     if not computes:
         return None
     compute = np.concatenate(computes)

@@ -33,6 +33,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from advisor.errors import Refused
+from advisor.settings import DcgmSettings
 from advisor.telemetry.dcgm.names import QUANTITIES, Quantity
 
 __all__ = ["DecidedBy", "Evidence", "Generation", "Pins", "Pool", "Scale", "ScaleBook", "Unit"]
@@ -137,6 +138,16 @@ class Pins:
                 raise Refused(name, str(pin), f"it is {' or '.join(units)}", "Correct the value.")
         if self.exporter_version is not None and _release(self.exporter_version) is None:
             raise Refused("exporter_version", self.exporter_version, "it is like 4.8.2", "Correct the value.")
+
+    @classmethod
+    def of(cls, settings: DcgmSettings) -> Pins:
+        """What the settings say.
+
+        Raises:
+            Refused: the version of the exporter is none.
+        """
+        units = {name: None if (given := getattr(settings, name)) is None else Unit(given) for name in _CHOICES}
+        return cls(exporter_version=settings.exporter_version, **units)
 
     @property
     def generation(self) -> Generation:

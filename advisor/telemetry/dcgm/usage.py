@@ -17,7 +17,7 @@ from advisor.domain.usage import ComputeSource, GpuUsage
 from advisor.telemetry.dcgm.attribution import Holder, Holdings, Owner
 from advisor.telemetry.dcgm.lines import Device
 from advisor.telemetry.dcgm.names import Quantity
-from advisor.telemetry.dcgm.tallies import DeviceTally, usage_of
+from advisor.telemetry.dcgm.tallies import DeviceTally, Part, usage_of
 from advisor.telemetry.dcgm.tracks import Chunk, DeviceTrack, PodTrack, Samples
 
 __all__ = ["JobPods", "PodSpan", "UsageMeter"]
@@ -222,36 +222,31 @@ class _Share:
         """Add every quantity."""
         for source, samples in self.track.compute.items():
             own = self.own.get(Quantity.UTILISATION) if source is ComputeSource.UTILISATION else None
-            shares, estimated = self._of(samples.times, samples.values, own)
+            part = self._of(samples.times, samples.values, own)
             # Each process is sampled at a moment of its own, so that two of them may come to more than all.
-            tally.add_compute(source, np.minimum(shares, 1.0), estimated)
+            tally.add_compute(source, part._replace(own=np.minimum(part.own, 1.0)))
         used = self.track.memory_used
-        tally.add_memory(*self._of(used.times, used.values, self.own.get(Quantity.MEMORY_USED)))
+        tally.add_memory(self._of(used.times, used.values, self.own.get(Quantity.MEMORY_USED)))
         power = self.track.power
-        tally.add_power(*self._of(power.times, power.values * self.interval_seconds, None))
+        tally.add_power(self._of(power.times, power.values * self.interval_seconds, None))
         energy = self.track.energy
         close = energy.seconds <= _LONGEST_INCREMENT_INTERVALS * self.interval_seconds
-        tally.add_energy(*self._of(energy.times[close], energy.joules[close], None))
+        tally.add_energy(self._of(energy.times[close], energy.joules[close], None))
 
-    def _of(self, times: Floats, values: Floats, own: Samples | None) -> tuple[Floats, int]:
-        """The job's part of ``values`` at the times it had the device, and how many of them are estimates."""
-        if not times.size:
-            return _NONE, 0
+    def _of(self, times: Floats, values: Floats, own: Samples | None) -> Part:
+        """The job's part of ``values`` at the times it had the device."""
         had = self.holdings.had_by(self.job, times)
         times, values = times[had], values[had]
         if not times.size:
-            return _NONE, 0
+            return Part(_NONE, _NONE, 0)
         sharers = self.holdings.sharers(times)
-        shared = sharers > 1
-        if not shared.any():
-            return values, 0
+        guessed = sharers > 1
         part = values / np.maximum(sharers, 1)
-        if own is not None and own.times.size:
-            place = np.minimum(np.searchsorted(own.times, times), own.times.size - 1)
-            its_own = shared & (own.times[place] == times)
-            part = np.where(its_own, own.values[place], part)
-            shared &= ~its_own
-        return part, int(np.count_nonzero(shared))
+        if own is None or not own.times.size:
+            return Part(_NONE, part, int(np.count_nonzero(guessed)))
+        place = np.minimum(np.searchsorted(own.times, times), own.times.size - 1)
+        its_own = own.times[place] == times
+        return Part(own.values[place][its_own], part[~its_own], int(np.count_nonzero(guessed & ~its_own)))
 
 
 _NONE = np.zeros(0)

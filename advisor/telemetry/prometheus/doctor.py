@@ -13,7 +13,14 @@ from advisor.telemetry.dcgm.scales import DecidedBy, Pins
 from advisor.telemetry.dcgm.tracks import Chunk
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.kube_history import watched
-from advisor.telemetry.prometheus.kube_queries import JOB_READINGS, NODE_LABELS, NODE_READINGS, POD_READINGS, Reading
+from advisor.telemetry.prometheus.kube_queries import (
+    JOB_READINGS,
+    NODE_LABELS,
+    NODE_READINGS,
+    POD_READINGS,
+    Reading,
+    label_column,
+)
 from advisor.telemetry.prometheus.ranges import Window
 from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.prometheus.selectors import Matcher, Selector, any_of
@@ -68,8 +75,8 @@ def examine(
 ) -> tuple[Finding, ...]:
     """Look at the hour before ``now``.
 
-    ``user_labels`` are labels of pods that name users, as kube-state-metrics writes them; ``step_seconds`` lie
-    between two samples asked for.
+    ``user_labels`` are labels of pods that name users, as Kubernetes calls them; ``step_seconds`` lie between two
+    samples asked for.
 
     Raises:
         Refused, Transient: the server will not, or cannot, answer at all.
@@ -158,7 +165,7 @@ class _Look:
 
     def user_labels(self, labels: Sequence[str]) -> Finding:
         """Labels of pods that name users."""
-        there = [label for label in labels if self._values(label, "kube_pod_labels")]
+        there = [label for label in labels if self._values(label_column(label), "kube_pod_labels")]
         return Finding(
             what="labels of users",
             health=Health.WELL if there else Health.NOTE,
@@ -243,7 +250,7 @@ def _recognised(chunk: Chunk, quantity: Quantity, names: Sequence[str]) -> Findi
         health=Health.LACKS if undecided else Health.NOTE if unclear else Health.WELL,
         found="; ".join(said) or ", ".join(names),
         costs="; ".join(doubts) or ("its samples are left out until the unit is clear" if undecided else ""),
-        remedy="Pin the unit in the settings." if unclear else "",
+        remedy="Pin the unit in the settings, [dcgm]." if unclear else "",
     )
 
 

@@ -111,9 +111,9 @@ class KubeFacts:
     def add(self, reading: Reading, answer: Iterable[Series]) -> None:
         """What one chunk answered to ``reading``. Chunks come in order of time."""
         for series in answer:
-            labels = tuple(series.labels.get(name, "") for name in reading.labels)
+            labels = tuple(_own(series.labels, name) for name in reading.labels)
             if reading.of == "job":
-                namespace = series.labels.get("exported_namespace") or series.labels.get("namespace", "")
+                namespace = _own(series.labels, "namespace")
                 told = JOB_CREATED_FIRST if reading.least else reading.metric
                 self._named[namespace, series.labels.get("job_name", "")].add(told, labels, series)
                 continue
@@ -131,11 +131,11 @@ class KubeFacts:
         return self.nodes.setdefault(name, Facts("", name))
 
     def _pod(self, labels: Mapping[str, str]) -> Facts | None:
-        namespace = labels.get("exported_namespace") or labels.get("namespace", "")
+        namespace = _own(labels, "namespace")
         uid = labels.get("uid")
         if not uid:
             return None
-        pod = labels.get("exported_pod") or labels.get("pod", "")
+        pod = _own(labels, "pod")
         found = self.pods.get(uid)
         if found is None:
             found = self.pods[uid] = Facts(namespace, pod)
@@ -143,3 +143,8 @@ class KubeFacts:
             # Where Prometheus came to rename half-way, the plain labels may be those of the scrape target.
             found.namespace, found.name = namespace, pod
         return found
+
+
+def _own(labels: Mapping[str, str], name: str) -> str:
+    """A label of the thing itself: where Prometheus renames it, the plain one is that of the scrape target."""
+    return labels.get(f"exported_{name}") or labels.get(name, "")

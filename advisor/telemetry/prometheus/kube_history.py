@@ -57,7 +57,10 @@ class Queries(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeQuestions:
-    """What to ask: from ``start`` to ``now``, scrapes about ``step_seconds`` apart; these labels of pods name users."""
+    """What to ask: from ``start`` to ``now``, scrapes about ``step_seconds`` apart.
+
+    ``user_labels`` are columns of labels of pods (``label_user``) that name users, the first that is there counting.
+    """
 
     start: datetime
     now: datetime

@@ -7,11 +7,12 @@ them where it renames (``exported_pod``); those of scrape targets, replicas and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from advisor.domain.asks import GPU_RESOURCES
+from advisor.domain.asks import GPU_RESOURCES, sanitised
 from advisor.telemetry.prometheus.selectors import Matcher, Selector
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "NODE_READINGS",
     "POD_READINGS",
     "Reading",
+    "label_column",
     "label_reading",
     "query_of",
 ]
@@ -30,9 +32,11 @@ HOUR = 3600
 
 _POD = ("uid", "namespace", "pod", "exported_namespace", "exported_pod")
 _JOB = ("namespace", "job_name", "exported_namespace")
-_CONTAINER = ("container", "exported_container")
+_CONTAINER = ("container",)
 _ASKS = Selector("kube_pod_container_resource_requests", (Matcher("resource", "=~", GPU_RESOURCES),))
 _INIT_ASKS = Selector("kube_pod_init_container_resource_requests", (Matcher("resource", "=~", GPU_RESOURCES),))
+
+_WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 Of = Literal["pod", "job", "node"]
 
@@ -60,7 +64,8 @@ class Reading:
     def by(self) -> tuple[str, ...]:
         """The labels that stay."""
         identity = {"pod": _POD, "job": _JOB, "node": ("node",)}[self.of]
-        return (*identity, *self.labels)
+        renamed = tuple(f"exported_{label}" for label in self.labels if label == "container")
+        return (*identity, *self.labels, *renamed)
 
 
 def _pod(metric: str, *labels: str, least: bool = False, costs: str | None = None) -> Reading:
@@ -153,6 +158,15 @@ NODE_READINGS = (
     ),
 )
 """Of nodes."""
+
+
+def label_column(name: str) -> str:
+    """What kube-state-metrics calls the label ``name`` of an object.
+
+    >>> label_column("slice-advisor.io/user"), label_column("createdBy")
+    ('label_slice_advisor_io_user', 'label_created_by')
+    """
+    return f"label_{_WORD_BEGINS.sub('_', sanitised(name)).lower()}"
 
 
 def label_reading(names: Sequence[str]) -> Reading:

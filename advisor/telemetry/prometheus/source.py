@@ -19,18 +19,16 @@ from advisor.telemetry.dcgm.usage import JobPods, PodSpan, UsageMeter
 from advisor.telemetry.gangs import Work, work_of
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.kube_history import KubeQuestions, read_kube_records
+from advisor.telemetry.prometheus.kube_queries import label_column
 from advisor.telemetry.prometheus.ranges import Window
 from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.prometheus.selectors import Selector, any_of
 from advisor.telemetry.tally import RejectionTally
 
-__all__ = ["USER_LABELS", "PrometheusSource", "PrometheusTurns"]
+__all__ = ["PrometheusSource", "PrometheusTurns"]
 
 Progress = Callable[[str, int, int], None]
 """Told of a stage, and how much of how much of it is done."""
-
-USER_LABELS = ("label_user", "label_owner", "label_username", "label_hub_jupyter_org_username")
-"""Labels of pods that may name their user, as kube-state-metrics writes them."""
 
 _SAMPLES_AT_A_TIME = 2_000_000
 _MOST_OPEN = timedelta(days=1)
@@ -40,13 +38,14 @@ _MOST_OPEN = timedelta(days=1)
 class PrometheusSource:
     """Reads the last ``options.days`` of a server; answers the questions of ``Source``.
 
+    ``user_labels`` are labels of pods that name users, as Kubernetes calls them; ``pins`` are units the user knows.
     Pods are always asked about over all those days, since what became of a job is often told by its earlier pods;
     samples of devices only over the time of the jobs that have ended since the last reading.
     """
 
     client: PrometheusClient
     options: PrometheusOptions
-    user_labels: tuple[str, ...] = USER_LABELS
+    user_labels: Sequence[str]
     pins: Pins = field(default_factory=Pins)
     progress: Progress | None = None
 
@@ -62,12 +61,12 @@ class PrometheusSource:
             Refused: the server will not answer, or has nothing of kube-state-metrics.
             Transient: it cannot be reached now.
         """
-        tally = RejectionTally()
+        tally, before = RejectionTally(), self.client.rejections
         asked = KubeQuestions(
             start=now - timedelta(days=self.options.days),
             now=now,
             step_seconds=self.options.step_seconds,
-            user_labels=self.user_labels,
+            user_labels=tuple(dict.fromkeys(map(label_column, self.user_labels))),
         )
         records = read_kube_records(self.client, asked, tally)
         if not records.watch.scrapes.size:
@@ -83,7 +82,7 @@ class PrometheusSource:
         return JobBatch(
             source=self.name,
             jobs=tuple(replace(job, usage=usages.get(job.id)) for job, _ in news),
-            rejections=(*tally.rejections(), *dropped, *self.client.rejections),
+            rejections=(*tally.rejections(), *dropped, *_further(before, self.client.rejections)),
             watermark=now,
             notes=self.client.notes,
             overlapping=True,
@@ -145,6 +144,8 @@ class PrometheusTurns:
     """
 
     options: PrometheusOptions
+    user_labels: Sequence[str]
+    pins: Pins = field(default_factory=Pins)
 
     @property
     def name(self) -> str:
@@ -154,11 +155,20 @@ class PrometheusTurns:
     def read(self, since: datetime | None, now: datetime) -> JobBatch:
         """As :meth:`PrometheusSource.read`."""
         with PrometheusClient(self.options) as client:
-            return PrometheusSource(client, self.options).read(since, now)
+            return PrometheusSource(client, self.options, self.user_labels, self.pins).read(since, now)
 
 
 def _name(options: PrometheusOptions) -> str:
     return "prometheus" if options.cluster is None else f"prometheus/{options.cluster}"
+
+
+def _further(before: Sequence[Rejection], now: Sequence[Rejection]) -> Iterator[Rejection]:
+    """What was left out since ``before``: a client that stays counts on."""
+    counted = {each.reason: each.count for each in before}
+    for each in now:
+        count = each.count - counted.get(each.reason, 0)
+        if count:
+            yield replace(each, count=count)
 
 
 def _named(series: Series, name: str) -> Series:

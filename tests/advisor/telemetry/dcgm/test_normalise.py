@@ -35,6 +35,7 @@ def _util(track):
 
 
 def test_marks_for_no_value_are_no_load():
+    """Field report A07: of five samples one is a load, and the other four are counted by reason."""
     chunk = normalise(exposed(f"{UTIL}{{{OLD}}} 9223372036854775794 140737488355328 NaN +Inf 37"))
     assert _util(chunk.tracks[0]) == [0.37]
     assert _reasons(chunk) == {"blank": 2, "not_a_number": 1, "infinite": 1}
@@ -82,6 +83,7 @@ def test_the_most_telling_source_is_named_and_none_is_mixed():
 
 
 def test_three_pods_that_all_show_the_device_are_one_device():
+    """Field report A08: one device at 62 %, and no share of any pod's own, with the reason."""
     track = _only(*(f'{UTIL}{{{pod(f"p-{at}")},vgpu="{at}"}} 62 62' for at in range(3)))
     assert track.mean_compute == 0.62
     assert [track.share_of(each) for each in track.pods] == [PodShare(None, NOT_ATTRIBUTABLE)] * 3

@@ -6,6 +6,7 @@ import pytest
 
 from advisor.domain.usage import ComputeSource
 from advisor.errors import Refused
+from advisor.settings import DcgmSettings
 from advisor.telemetry.dcgm import normalise
 from advisor.telemetry.dcgm.scales import DecidedBy, Generation, Pins, Pool, Unit
 from advisor.telemetry.dcgm.tracks import Carried
@@ -126,6 +127,22 @@ def test_an_upgrade_half_way_leaves_one_device_without_a_step():
     assert track.compute[ComputeSource.UTILISATION].values.tolist() == [0.5] * 4
     assert set(track.memory_used.values.tolist()) == {2.0**31}
     assert track.energy.joules.tolist() == pytest.approx([24_000.0] * 3)
+
+
+def test_pins_are_those_of_the_settings():
+    assert Pins.of(DcgmSettings()) == Pins()
+    given = DcgmSettings(
+        exporter_version="4.8.2", utilisation="ratio", profiling="percent", memory="mib", energy="joules"
+    )
+    assert Pins.of(given) == Pins(
+        exporter_version="4.8.2",
+        utilisation=Unit.RATIO,
+        profiling=Unit.PERCENT,
+        memory=Unit.MIB,
+        energy=Unit.JOULES,
+    )
+    with pytest.raises(Refused, match="it is like"):
+        Pins.of(DcgmSettings(exporter_version="newest"))
 
 
 def test_only_a_unit_of_its_quantity_can_be_pinned():

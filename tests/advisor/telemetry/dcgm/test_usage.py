@@ -72,6 +72,7 @@ def test_a_finished_pod_that_is_still_listed_shares_nothing():
 
 
 def test_four_pods_that_all_show_the_device_get_a_quarter_each_as_an_estimate():
+    """Field report A08: the jobs together did what the device did, and each part is marked as a guess."""
     names = ("a", "b", "c", "d")
     lines = [f"{UTIL}{{{pod(name)}}} 62 62" for name in names] + [f"{USED}{{{pod(name)}}} 4096 4096" for name in names]
     meter = _meter([a_run(name, gpus=0.25) for name in names], *lines)
@@ -166,7 +167,7 @@ def test_a_blink_among_sharers_is_no_flip():
     assert (usage.compute_mean, usage.estimated) == (pytest.approx(0.3), True)
 
 
-def test_shares_are_averaged_over_the_devices_and_memory_is_of_any_one():
+def test_shares_are_of_all_samples_and_memory_is_of_any_one_device():
     usage = _usage(
         a_run("a", gpus=2.0),
         f"{UTIL}{{{pod('a')}}} 100 80 60 40",
@@ -176,7 +177,7 @@ def test_shares_are_averaged_over_the_devices_and_memory_is_of_any_one():
         f"{POWER}{{{pod('a')}}} 100 100",
         f"{POWER}{{{pod('a', OTHER)}}} 50 50",
     )
-    assert (usage.compute_mean, usage.compute_peak) == (pytest.approx(0.4), pytest.approx(0.6))
+    assert (usage.compute_mean, usage.compute_peak) == (pytest.approx(0.5), pytest.approx(1.0))
     assert (usage.memory_peak_bytes, usage.energy_joules) == (900 * MIB, 18_000.0)
 
 
@@ -243,3 +244,15 @@ def test_the_p95_is_that_of_the_samples_to_a_quarter_of_a_percent():
     values = " ".join(str(at) for at in range(1, 101))
     usage = _usage(a_run("a"), f"{UTIL}{{{pod('a')}}} {values}")
     assert usage.compute_p95 == pytest.approx(0.95, abs=0.00126)
+
+
+def test_what_another_leaves_behind_on_a_device_is_not_taken_for_the_jobs_own():
+    """4.8.2: the device's line still shows who has just gone, and the job's own line what is its own."""
+    usage = _usage(
+        a_run("a"),
+        f"{USED}{{{OLD}}} 900 900 900 900 900",
+        f"{USED}{{{pod('a')}}} 100 100 100 100 100",
+        f"{USED}{{{pod('b')}}} 800 800 - - -",
+        others=[a_run("b", end=2.0)],
+    )
+    assert (usage.memory_peak_bytes, usage.estimated) == (100 * MIB, False)

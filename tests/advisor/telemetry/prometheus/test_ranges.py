@@ -23,6 +23,7 @@ windows = st.builds(
 
 
 def test_eight_days_at_a_minute_are_two_chunks_without_a_stamp_twice():
+    """Field report A10: 11,521 stamps from a start off the grid, in chunks that a server answers."""
     window = Window.over(SEVEN_PAST, SEVEN_PAST + DAYS, 60)
 
     chunks = list(window.chunks())
@@ -34,6 +35,7 @@ def test_eight_days_at_a_minute_are_two_chunks_without_a_stamp_twice():
 
 
 def test_the_same_range_ten_seconds_later_asks_for_the_same_stamps():
+    """Field report A10: what is read does not move with the moment of reading."""
     later = timedelta(seconds=10)
 
     assert Window.over(SEVEN_PAST, SEVEN_PAST + DAYS, 60) == Window.over(

@@ -78,6 +78,7 @@ def _joined(client: PrometheusClient, window: Window, most_points: int = 11_001)
 
 
 def test_eight_days_at_a_minute_are_every_stored_sample_once_and_the_same_ten_seconds_later(server):
+    """Field report A10, by a real server: 11,521 stamps, none twice, the same values when asked again."""
     with _client(server) as client:
         first = _joined(client, Window.over(SEVEN_PAST, SEVEN_PAST + EIGHT_DAYS, STEP))
         later = SEVEN_PAST + timedelta(seconds=10)
@@ -102,7 +103,7 @@ def test_smaller_chunks_hold_the_same_samples(server):
 
 
 def test_one_point_more_than_the_limit_would_be_refused(prometheus):
-    """The limit that the chunks keep to is the server's own."""
+    """Field report A10: the limit that the chunks keep to is the server's own."""
     with _client(prometheus) as client:
         form = {"query": "vector(1)", "start": "0", "step": "1"}
         assert client._series("query_range", {**form, "end": "11000"})[0].times.size == 11_001

@@ -1,0 +1,170 @@
+"""``gsa ingest prometheus`` and ``gsa doctor prometheus``: what they print, and how they end."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from advisor.history.store import HistoryStore
+from advisor.settings import load_settings
+from serving.cli import root
+from tests.docs.json_shapes import differences, documented
+from tests.metrics_server import MetricsStandIn, Told, a_job_told, a_node_told, serving
+
+HOUR = 3600.0
+SECRET = "n0body-may-see-th1s"
+
+
+def a_cluster(ago: float = 5 * HOUR) -> list[Told]:
+    """A job that began so many seconds ago and ran for two hours."""
+    return [*a_job_told(float(int(time.time() - ago)), 2 * HOUR), *a_node_told()]
+
+
+@pytest.fixture
+def server() -> Iterator[MetricsStandIn]:
+    with serving(MetricsStandIn()) as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
+def gsa(tmp_path, monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
+    """Runs a whole command line; gives its exit code, standard output and standard error."""
+    monkeypatch.setenv("GSA_STORAGE__HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("GSA_PROMETHEUS__RETRIES", "0")
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["gsa", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            root.main()
+        shown = capsys.readouterr()
+        return int(ended.value.code or 0), shown.out, shown.err
+
+    return run
+
+
+def test_a_job_comes_in_with_its_user_pool_and_usage(gsa, server, monkeypatch):
+    server.series = a_cluster()
+    monkeypatch.setenv("GSA_TELEMETRY__USER_LABELS", '["owner", "createdBy"]')
+    code, out, _ = gsa("ingest", "prometheus", "--url", server.url, "--days", 1, "--output", "json")
+    document = json.loads(out)
+    assert (code, document["source"], document["added"], document["rejections"]) == (0, "prometheus", 1, [])
+    assert differences(documented("gsa ingest trace"), document) == []
+    _, again, _ = gsa("ingest", "prometheus", "--url", server.url, "--days", 1, "--output", "json")
+    assert (json.loads(again)["added"], json.loads(again)["unchanged"]) == (0, 1)
+    with HistoryStore.open(load_settings().storage.history) as store:
+        (job,) = store.jobs(datetime.now(UTC))
+    assert (job.user, job.pool, job.created_by, job.gpus, job.outcome) == ("ada", "gpu", "Job/train", 1, "completed")
+    assert job.duration_seconds == 2 * HOUR - 90
+    assert job.usage is not None
+    assert (round(job.usage.compute_mean or 0, 6), job.usage.memory_peak_bytes) == (0.62, 2048 * 2**20)
+
+
+def test_what_comes_in_is_told_to_people_and_the_cluster_is_part_of_the_name(gsa, server):
+    at = time.time() - 5 * HOUR
+    told = {"eu": a_cluster(), "us": [*a_job_told(at, HOUR, "other"), *a_job_told(at, HOUR, "more"), *a_node_told()]}
+    server.series = [
+        replace(each, labels={**each.labels, "cluster": cluster})
+        for cluster, each_of in told.items()
+        for each in each_of
+    ]
+    code, out, err = gsa("ingest", "prometheus", "--url", server.url, "--days", 1, "--cluster", "eu")
+    assert (code, "source prometheus/eu" in out) == (0, True)
+    assert "ingest: storing jobs, 1 in all" in err.splitlines()
+
+
+def test_the_doctor_finds_what_is_there_and_names_the_cost_of_what_is_not(gsa, server):
+    server.series = [each for each in a_cluster() if each.metric != "kube_pod_completion_time"]
+    code, out, _ = gsa("doctor", "prometheus", "--url", server.url, "--output", "json")
+    document = json.loads(out)
+    found = {each["what"]: each for each in document["findings"]}
+    assert code == 0
+    assert differences(documented("gsa doctor prometheus"), document) == []
+    assert found["server"]["found"] == "prometheus 2.53.0"
+    assert (found["kube_pod_created"]["health"], found["kube_pod_completion_time"]["health"]) == ("ok", "missing")
+    assert found["kube_pod_completion_time"]["costs"] == "ends are those of the last scrape, not of the container"
+    assert found["labels of users"]["found"] == "created-by"
+    assert found["utilisation"]["found"] == "DCGM_FI_DEV_GPU_UTIL in percent (the name of the driver label)"
+    assert found["pods on GPUs"]["found"] == "1 GPUs, 1 with pods"
+
+
+def test_a_unit_pinned_in_the_settings_is_the_one_believed(gsa, server, monkeypatch):
+    server.series = a_cluster()
+    monkeypatch.setenv("GSA_DCGM__MEMORY", "bytes")
+    _, out, _ = gsa("doctor", "prometheus", "--url", server.url, "--output", "json")
+    found = {each["what"]: each["found"] for each in json.loads(out)["findings"]}
+    assert found["memory_used"] == "DCGM_FI_DEV_FB_USED in bytes (pinned in the settings)"
+
+
+def test_a_pinned_unit_is_believed_when_jobs_are_read_too(gsa, server, monkeypatch):
+    server.series = a_cluster()
+    monkeypatch.setenv("GSA_DCGM__UTILISATION", "ratio")
+    _, out, _ = gsa("ingest", "prometheus", "--url", server.url, "--days", 1, "--output", "json")
+    (rejection,) = json.loads(out)["rejections"]
+    assert (rejection["reason"], rejection["count"] > 100) == ("out_of_range", True)
+
+
+def test_people_are_told_each_remedy_once_with_all_that_it_mends(gsa, server):
+    server.series = [each for each in a_cluster() if not each.metric.startswith("DCGM")]
+    code, out, _ = gsa("doctor", "prometheus", "--url", server.url)
+    assert (code, out.count("Scrape kube-state-metrics 2.x")) == (0, 1)
+    assert "Install dcgm-exporter" in out
+
+
+def test_without_kube_state_metrics_the_doctor_ends_with_5_and_ingest_with_3(gsa, server):
+    server.series = [each for each in a_cluster() if each.metric.startswith("DCGM")]
+    code, out, _ = gsa("doctor", "prometheus", "--url", server.url)
+    assert code == root.ExitCode.GATE
+    assert "Install kube-state-metrics" in out
+    code, out, err = gsa("ingest", "prometheus", "--url", server.url)
+    assert (code, out) == (root.ExitCode.REFUSED, "")
+    assert "Run gsa doctor prometheus" in err
+
+
+COMMANDS = pytest.mark.parametrize("command", ["ingest", "doctor"])
+
+
+@COMMANDS
+def test_an_address_is_needed(gsa, command):
+    code, out, err = gsa(command, "prometheus")
+    assert (code, out) == (root.ExitCode.REFUSED, "")
+    assert "prometheus.url" in err
+
+
+@COMMANDS
+def test_a_server_that_is_out_ends_with_4(gsa, server, command):
+    server.status = 503
+    code, out, err = gsa(command, "prometheus", "--url", server.url)
+    assert (code, out) == (root.ExitCode.UNAVAILABLE, "")
+    assert "could not answer" in err
+
+
+@COMMANDS
+@pytest.mark.parametrize("status", [401, 503])
+def test_no_secret_is_shown_though_the_server_repeats_it(gsa, server, command, status, monkeypatch):
+    monkeypatch.setenv("GSA_PROMETHEUS__BEARER_TOKEN", SECRET)
+    monkeypatch.setenv("GSA_PROMETHEUS__HEADERS", json.dumps({"X-Scope-OrgID": f"t-{SECRET}"}))
+    server.status, server.body = status, json.dumps({"status": "error", "error": f"bad token {SECRET}"}).encode()
+    code, out, err = gsa(command, "prometheus", "--url", server.url)
+    assert code == (root.ExitCode.REFUSED if status == 401 else root.ExitCode.UNAVAILABLE)
+    assert server.headers["Authorization"] == f"Bearer {SECRET}"
+    assert SECRET not in out + err
+    assert "bad token" in err
+
+
+@COMMANDS
+def test_a_password_in_the_address_is_refused_and_not_repeated(gsa, command):
+    code, out, err = gsa(command, "prometheus", "--url", f"http://ada:{SECRET}@127.0.0.1:9")
+    assert code == root.ExitCode.REFUSED
+    assert SECRET not in out + err
+
+
+def test_a_version_that_is_none_is_refused_before_anything_is_asked(gsa, server, monkeypatch):
+    monkeypatch.setenv("GSA_DCGM__EXPORTER_VERSION", "newest")
+    code, _, err = gsa("ingest", "prometheus", "--url", server.url)
+    assert (code, server.headers) == (root.ExitCode.REFUSED, {})
+    assert "exporter_version" in err
