@@ -39,8 +39,9 @@ class PrometheusSource:
     """Reads the last ``options.days`` of a server; answers the questions of ``Source``.
 
     ``user_labels`` are labels of pods that name users, as Kubernetes calls them; ``pins`` are units the user knows.
-    Pods are always asked about over all those days, since what became of a job is often told by its earlier pods;
-    samples of devices only over the time of the jobs that have ended since the last reading.
+    Pods are always asked about over all those days, and further back where the last reading is longer ago, since what
+    became of a job is often told by its earlier pods; samples of devices only over the time of the jobs that have ended
+    since the last reading.
     """
 
     client: PrometheusClient
@@ -61,9 +62,9 @@ class PrometheusSource:
             Refused: the server will not answer, or has nothing of kube-state-metrics.
             Transient: it cannot be reached now.
         """
-        tally, before = RejectionTally(), self.client.rejections
+        tally, before, begin = RejectionTally(), self.client.rejections, self._begin(since, now)
         asked = KubeQuestions(
-            start=now - timedelta(days=self.options.days),
+            start=begin,
             now=now,
             step_seconds=self.options.step_seconds,
             user_labels=tuple(dict.fromkeys(map(label_column, self.user_labels))),
@@ -78,7 +79,7 @@ class PrometheusSource:
             )
         found = work_of(records.pods(tally), (), tally)
         news = [work for work in found if _after(work.job, since)]
-        usages, dropped = self._usages(news, now)
+        usages, dropped = self._usages(news, found, (begin, now))
         return JobBatch(
             source=self.name,
             jobs=tuple(replace(job, usage=usages.get(job.id)) for job, _ in news),
@@ -88,15 +89,22 @@ class PrometheusSource:
             overlapping=True,
         )
 
-    def _usages(self, found: Sequence[Work], now: datetime) -> tuple[dict[str, GpuUsage], tuple[Rejection, ...]]:
-        """What the ended among the jobs did with their GPUs, and samples that had to be dropped."""
-        ended = [work for work in found if work.job.gone_at is not None and work.job.start is not None]
+    def _begin(self, since: datetime | None, now: datetime) -> datetime:
+        """From when pods are asked about: what was open at the last reading is told of however long that is ago."""
+        days = now - timedelta(days=self.options.days)
+        return days if since is None else min(days, since - _MOST_OPEN)
+
+    def _usages(
+        self, news: Sequence[Work], found: Sequence[Work], span: tuple[datetime, datetime]
+    ) -> tuple[dict[str, GpuUsage], tuple[Rejection, ...]]:
+        """What the ended among the ``news`` did with their GPUs, and samples that had to be dropped."""
+        ended = [work for work in news if work.job.gone_at is not None and work.job.start is not None]
         if not ended:
             return {}, ()
-        begin = max(min(_started(work.job) for work in ended), now - timedelta(days=self.options.days))
-        end = min(max(_gone(work.job) for work in ended) + timedelta(seconds=self.options.step_seconds), now)
+        begin = max(min(_started(work.job) for work in ended), span[0])
+        end = min(max(_gone(work.job) for work in ended) + timedelta(seconds=self.options.step_seconds), span[1])
         meter = UsageMeter(self.options.step_seconds)
-        # Those that still run are known too: they are no strangers on the devices they share.
+        # Those that still run, or ended long ago, are known too: they are no strangers on the devices they share.
         meter.know(_pods_of(work) for work in found if work.job.start is not None)
         dropped = RejectionTally()
         carried = Carried()
