@@ -142,12 +142,8 @@ def writer(url: str) -> Iterator[subprocess.Popen[str]]:
         import sys
         from datetime import timedelta
         from advisor.domain.ingest import JobBatch
-from advisor.domain.jobs import Outcome
-from advisor.domain.start_latency import Spread
         from advisor.history.store import HistoryStore
-        from tests.api_server import StandIn, kubeconfig_of, listening
-from tests.builders import NOON, a_job
-from tests.kube_objects import claim_object, node_object, pod_object
+        from tests.builders import NOON, a_job
 
         with HistoryStore.open(sys.argv[1]) as store:
             for turn in range(100):
