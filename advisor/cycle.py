@@ -6,7 +6,7 @@ The cycle is handed everything it needs, the time included, and keeps nothing be
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -17,6 +17,7 @@ from advisor.domain.forecasts import DemandForecast, DurationForecast, RiseForec
 from advisor.domain.jobs import Job, pool_of
 from advisor.domain.nodepools import ClusterSnapshot, NodePool
 from advisor.domain.plans import Advice, Mode, PoolAdvice
+from advisor.domain.start_latency import StartLatency
 from advisor.domain.units import counted
 from advisor.errors import Refused
 from advisor.planning.advice import AdviceTerms, PoolForesight, advise_pool, gpu_need
@@ -88,12 +89,19 @@ class AdviceCycle:
     """Runs cycles against one cluster with one pair of forecasters."""
 
     def __init__(
-        self, cluster: ClusterPort, durations: DurationSource, demand: DemandSource, terms: CycleTerms
+        self,
+        cluster: ClusterPort,
+        durations: DurationSource,
+        demand: DemandSource,
+        terms: CycleTerms,
+        starts: Iterable[StartLatency] = (),
     ) -> None:
+        """Plan by ``terms``, and by ``starts`` where those of a pool's nodes were measured."""
         self._cluster = cluster
         self._durations = durations
         self._demand = demand
         self._terms = terms
+        self._starts = {each.pool: each for each in starts}
 
     def run(
         self, jobs: Sequence[Job], inputs: ReconcileInputs, memory: CycleMemory, models: Mapping[str, str | None]
@@ -157,6 +165,7 @@ class AdviceCycle:
             # What the pool says it uses now outranks what was last recommended to it.
             last_slices=None if last is None or pool.slice_minutes is not None else last.slice_plan,
             recent_needs=recent,
+            start_latency=self._starts.get(pool.name),
         )
 
     def _next_durations(self, jobs: Sequence[Job], now: datetime) -> PoolDurations:

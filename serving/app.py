@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from advisor.errors import AdvisorError
+from advisor.history.status import HistoryStatus
 from advisor.settings import ServerSettings
 from dashboards.data import DashboardData
 from dashboards.routes import Dashboard
@@ -40,13 +41,15 @@ def create_app(
     pages: DashboardData,
     server: ServerSettings,
     *,
+    sources: Callable[[], HistoryStatus] | None = None,
     stale_after_minutes: float = 30.0,
     lifespan: Lifespan | None = None,
 ) -> FastAPI:
     """The application that answers from ``service`` and shows ``pages``.
 
-    Both must be safe to call from several threads. ``stale_after_minutes`` is the age from which the
-    dashboard warns that history or advice is old; ``lifespan`` runs what lives as long as the app.
+    Both must be safe to call from several threads. ``sources`` answers what the metrics tell of where the history
+    comes from. ``stale_after_minutes`` is the age from which the dashboard warns that history or advice is old;
+    ``lifespan`` runs what lives as long as the app.
     """
     app = FastAPI(
         title="GPU slice advisor",
@@ -62,7 +65,7 @@ def create_app(
     dashboard = Dashboard(pages, stale_after_minutes=stale_after_minutes)
     app.state.service = service
     app.state.server = server
-    app.state.metrics = Metrics(service, pages)
+    app.state.metrics = Metrics(service, pages, sources)
     app.state.error_page = dashboard.error_page
     for router in (routes.v1, routes.operations, dashboard.router()):
         app.include_router(router)

@@ -25,6 +25,7 @@ from advisor.domain.promises import KeptPromises
 from advisor.domain.slices import Allocation
 from advisor.errors import AdvisorError, Transient
 from advisor.forecast.registry import DEMAND, DURATIONS, ModelRegistry
+from advisor.history.status import HistoryStatus
 from advisor.history.store import HistoryStore
 from advisor.planning.allocator import allocate
 from advisor.reconciler.pacing import RecentWants
@@ -129,7 +130,8 @@ class LiveAdvisor:
         jobs = tuple(job for _, job in known)
         summary = self._summary(jobs, now)
         cluster = wiring.open_cluster(parts.cluster, jobs, now)
-        cycle = AdviceCycle(cluster, foresight, foresight.demand, wiring.cycle_terms(parts.settings))
+        starts = parts.history.start_latencies(now)
+        cycle = AdviceCycle(cluster, foresight, foresight.demand, wiring.cycle_terms(parts.settings), starts)
         memory = _first_memory(parts) if last is None else last.memory
         outcome = cycle.run(jobs, self._inputs(now), memory, foresight.champions.versions)
         advice = replace(
@@ -268,6 +270,10 @@ class LiveAdvisor:
         """Ready once a state stands; a later failure is told beside it."""
         reasons = () if self._failure is None else (self._failure,)
         return Readiness(ready=self._state is not None, reasons=reasons)
+
+    def sources(self) -> HistoryStatus:
+        """What the history says now of where it comes from, whichever process reads the sources."""
+        return self._parts.history.status()
 
     # -- DashboardData ---------------------------------------------------------------------------
 

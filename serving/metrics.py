@@ -1,12 +1,13 @@
 """What this process tells Prometheus: every name, label and meaning in one place.
 
 Requests are counted as they are answered; everything about pools and data is read from the newest
-advice when Prometheus asks, so that nothing can be forgotten or go stale in a gauge.
+advice, and everything about sources from the history, when Prometheus asks, so that nothing can be forgotten or go
+stale in a gauge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -14,8 +15,10 @@ from prometheus_client.registry import Collector
 
 from advisor.domain.plans import Advice, PoolAdvice
 from advisor.errors import AdvisorError
+from advisor.history.status import HistoryStatus
 from dashboards.data import DashboardData
 from serving.api.service import AdvisorService
+from serving.ingest_metrics import IngestCollector
 
 __all__ = ["GAUGES", "REQUESTS", "REQUEST_SECONDS", "Metrics"]
 
@@ -49,13 +52,20 @@ GAUGES: dict[str, tuple[str, tuple[str, ...]]] = {
 class Metrics:
     """Counts requests, and reads the service when it is scraped."""
 
-    def __init__(self, service: AdvisorService, data: DashboardData) -> None:
-        """Register everything in a registry of its own, so that two apps in one process never clash."""
+    def __init__(
+        self, service: AdvisorService, data: DashboardData, sources: Callable[[], HistoryStatus] | None = None
+    ) -> None:
+        """Register everything in a registry of its own, so that two apps in one process never clash.
+
+        ``sources`` answers what the history says of where it comes from.
+        """
         self._registry = CollectorRegistry()
         labels = ("route", "method", "status")
         self._requests = Counter(*REQUESTS, labels, registry=self._registry)
         self._seconds = Histogram(*REQUEST_SECONDS, ("route",), registry=self._registry, buckets=_BUCKETS)
         self._registry.register(_AdviceCollector(service, data))
+        if sources is not None:
+            self._registry.register(IngestCollector(sources))
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count one answer."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.domain.jobs import Job
+from advisor.domain.start_latency import PoolStart
 
 __all__ = ["JobBatch", "Rejection"]
 
@@ -24,7 +25,10 @@ class JobBatch:
     """Jobs read from ``source`` in one go, what was rejected, and up to when the source was read.
 
     ``notes`` say what was assumed (for instance "no start column: started at submission"), and
-    ``synthetic`` marks a generated workload, which must be labelled wherever it is shown.
+    ``synthetic`` marks a generated workload, which must be labelled wherever it is shown. ``starts`` are those of
+    nodes, where the source tells of them. ``overlapping`` says that the next reading looks at much of the same again:
+    its rejections are then not added to these, and the fullest reading counts. ``whole`` says that every job of the
+    source that has not ended is in it, so that one it does not hold was lost sight of.
     """
 
     source: str
@@ -33,3 +37,6 @@ class JobBatch:
     watermark: datetime | None = None
     notes: tuple[str, ...] = ()
     synthetic: bool = False
+    starts: tuple[PoolStart, ...] = ()
+    overlapping: bool = False
+    whole: bool = False

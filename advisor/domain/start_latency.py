@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from advisor.errors import Refused
 
-__all__ = ["NodeStart", "Spread", "StartLatency", "StartPart"]
+__all__ = ["NodeStart", "PoolStart", "Spread", "StartLatency", "StartPart"]
 
 
 class StartPart(StrEnum):
@@ -65,6 +66,22 @@ class NodeStart:
         return sum(known) if len(known) == len(parts) else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolStart:
+    """The start of one node of ``pool``: asked for by the NodeClaim ``claim`` at ``asked``."""
+
+    claim: str
+    pool: str
+    asked: datetime
+    start: NodeStart
+
+    @property
+    def known_at(self) -> datetime:
+        """When all of it that is known had happened."""
+        within = sum(seconds for part, seconds in self.start.seconds.items() if part is not StartPart.DEVICES)
+        return self.asked + timedelta(seconds=within)
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """Seconds of ``count`` samples at the median and at 90 %, between neighbouring samples linearly."""
@@ -107,6 +124,14 @@ class StartLatency:
             to_gpu=Spread.of([total for start in starts if (total := start.to_gpu) is not None]),
             to_work=Spread.of([total for start in starts if (total := start.to_work) is not None]),
         )
+
+    @classmethod
+    def by_pool(cls, starts: Iterable[PoolStart]) -> tuple[StartLatency, ...]:
+        """One for each NodePool that these nodes belong to, by name."""
+        found: dict[str, list[NodeStart]] = {}
+        for each in starts:
+            found.setdefault(each.pool, []).append(each.start)
+        return tuple(cls.of(pool, found[pool]) for pool in sorted(found))
 
     def document(self) -> dict[str, Any]:
         """As JSON: seconds, null where nothing is known."""

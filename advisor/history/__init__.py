@@ -8,6 +8,8 @@ read takes the time as of which it answers, so no caller sees the future by acci
 ``store``         :class:`~advisor.history.store.HistoryStore`, the verbs
 ``appending``     one batch of jobs into the store, all or nothing
 ``reading``       jobs as they were known at a time
+``saying``        how far sources were read, what was dropped and assumed, without growing for ever
+``starts``        how long nodes took to start
 ``status``        what is stored, and what was dropped and why
 ``ledger``        decisions and advice
 ``rows``          a job as one row of numbers and text, shared by store and snapshot

@@ -10,11 +10,13 @@ from itertools import islice
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from advisor.domain.ingest import JobBatch, Rejection
-from advisor.domain.jobs import Job
+from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
 from advisor.history.reading import revision
-from advisor.history.rows import COLUMNS, USAGE_COLUMNS, Row, from_microseconds, row_of, to_microseconds
-from advisor.history.schema import INGESTS, JOBS, REJECTIONS
+from advisor.history.rows import COLUMNS, USAGE_COLUMNS, Row, from_microseconds, row_of
+from advisor.history.saying import record_ingest
+from advisor.history.schema import INGESTS, JOBS
+from advisor.history.starts import write_starts
 
 __all__ = ["AppendResult", "Progress", "append_batch"]
 
@@ -102,9 +104,30 @@ def append_batch(
         if progress is not None:
             progress(done, len(rows))
     unchanged = work.unchanged
+    if batch.whole:
+        changed += _lose(connection, work, {row[_ID] for row in rows})
     result = AppendResult(added=added, changed=changed, unchanged=unchanged, rejections=work.rejections)
-    _record(connection, batch, result, now)
+    write_starts(connection, batch.source, batch.starts)
+    counts = (added, changed, unchanged)
+    record_ingest(connection, batch, (*batch.rejections, *result.rejections), counts, now)
     return result
+
+
+def _lose(connection: Connection, work: _Sorted, told: set[str]) -> int:
+    """Censor what was open and is not ``told`` of any more, at the moment up to which its source was read; how many."""
+    mine = (JOBS.c.source == work.source) & JOBS.c.outcome.is_(None)
+    open_jobs = connection.execute(select(JOBS.c.id, JOBS.c.submit_us, JOBS.c.start_us).where(mine)).all()
+    read = connection.execute(select(func.max(INGESTS.c.watermark_us)).where(INGESTS.c.source == work.source)).scalar()
+    lost = [
+        {"key_id": job, "seen": max(submit, start or submit, read or submit)}
+        for job, submit, start in open_jobs
+        if job not in told
+    ]
+    if lost:
+        censored = {"outcome": str(Outcome.CENSORED), "last_seen_us": bindparam("seen"), "revision": work.revision}
+        key = (JOBS.c.source == work.source) & (JOBS.c.id == bindparam("key_id"))
+        connection.execute(update(JOBS).where(key).values(censored), lost)
+    return len(lost)
 
 
 def _known(row: Row) -> int:
@@ -167,43 +190,3 @@ def _refuse_mixture(connection: Connection, batch: JobBatch) -> None:
             f"the store holds {held} jobs, and {come} ones must not be mixed with them",
             "Use another store, for instance another storage.home.",
         )
-
-
-def _record(connection: Connection, batch: JobBatch, result: AppendResult, now: datetime) -> None:
-    """Log the ingest, unless it brought nothing new at all."""
-    news = [_record_rejection(connection, batch.source, each) for each in (*batch.rejections, *result.rejections)]
-    watermark = None if batch.watermark is None else to_microseconds(batch.watermark)
-    mine = INGESTS.c.source == batch.source
-    reached = connection.execute(select(func.max(INGESTS.c.watermark_us)).where(mine)).scalar()
-    later = watermark is not None and (reached is None or watermark > reached)
-    said = {note for notes in connection.execute(select(INGESTS.c.notes).where(mine)).scalars() for note in notes}
-    if not (result.added or result.changed or later or any(news) or set(batch.notes) - said):
-        return
-    connection.execute(
-        insert(INGESTS).values(
-            source=batch.source,
-            time_us=to_microseconds(now),
-            added=result.added,
-            changed=result.changed,
-            unchanged=result.unchanged,
-            watermark_us=watermark,
-            synthetic=batch.synthetic,
-            notes=[note for note in dict.fromkeys(batch.notes) if note not in said],
-        )
-    )
-
-
-def _record_rejection(connection: Connection, source: str, rejection: Rejection) -> bool:
-    """Whether ``rejection`` was news; one with a known example only ever grows."""
-    same = (
-        (REJECTIONS.c.source == source)
-        & (REJECTIONS.c.reason == rejection.reason)
-        & (REJECTIONS.c.example == rejection.example)
-    )
-    known = connection.execute(select(REJECTIONS.c.count).where(same)).scalar()
-    if known is None:
-        values = {"source": source, "reason": rejection.reason, "example": rejection.example}
-        connection.execute(insert(REJECTIONS).values(**values, count=rejection.count))
-    elif rejection.count > known:
-        connection.execute(update(REJECTIONS).where(same).values(count=rejection.count))
-    return known is None or rejection.count > known

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer, MetaData, Table, Text
 
-__all__ = ["ADVICE", "INGESTS", "JOBS", "LEDGER", "METADATA", "PROMISES", "REJECTIONS"]
+from advisor.domain.start_latency import StartPart
+
+__all__ = ["ADVICE", "INGESTS", "JOBS", "LEDGER", "METADATA", "NOTES", "PROMISES", "REJECTIONS", "STARTS"]
 
 METADATA = MetaData()
 
@@ -57,7 +59,7 @@ JOBS = Table(
     Index("gsa_jobs_revision", "revision"),
 )
 
-# One row per ingest that changed anything; ``notes`` is a JSON list of sentences.
+# One row per ingest that changed anything; one that changed no job only moves the last row of its source on.
 INGESTS = Table(
     "gsa_ingests",
     METADATA,
@@ -69,8 +71,30 @@ INGESTS = Table(
     Column("unchanged", BigInteger, nullable=False),
     Column("watermark_us", BigInteger),
     Column("synthetic", Boolean, nullable=False),
-    Column("notes", JSON, nullable=False),
     Index("gsa_ingests_source", "source"),
+)
+
+# What had to be assumed of a source; ``kind`` is the note without its numbers, and each kind is there once.
+NOTES = Table(
+    "gsa_notes",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Index("gsa_notes_source", "source", "kind", unique=True),
+)
+
+# One row per node that was started; a part is null while it is not known.
+STARTS = Table(
+    "gsa_starts",
+    METADATA,
+    Column("source", Text, primary_key=True),
+    Column("claim", Text, primary_key=True),
+    Column("asked_us", BigInteger, primary_key=True),
+    Column("pool", Text, nullable=False),
+    *(Column(f"{part}_seconds", Double) for part in StartPart),
+    Index("gsa_starts_pool", "pool", "asked_us"),
 )
 
 # A rejection is recognised by its first example: reading the same file again does not count it twice.

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 
 from advisor.domain.ingest import Rejection
 from advisor.history.rows import from_microseconds
-from advisor.history.schema import INGESTS, JOBS, REJECTIONS
+from advisor.history.schema import INGESTS, JOBS, NOTES, REJECTIONS
 
 __all__ = ["HistoryStatus", "SourceStatus", "read_status"]
 
@@ -22,7 +22,8 @@ class SourceStatus:
     """What came from one source: jobs by outcome, the times they span, what was assumed and what was dropped.
 
     ``outcomes`` counts jobs by outcome, and those without one as ``waiting`` or ``running``; ``notes``
-    say what had to be assumed; ``watermark`` is up to when the source was read.
+    say what had to be assumed, the latest of each kind; ``watermark`` is up to when the source was read, and
+    ``last_ingest`` when it was last read with any news.
     """
 
     source: str
@@ -92,11 +93,11 @@ def read_status(connection: Connection) -> HistoryStatus:
 
 
 def _source(connection: Connection, name: str) -> SourceStatus:
-    ingests = connection.execute(
-        select(INGESTS.c.time_us, INGESTS.c.watermark_us, INGESTS.c.synthetic, INGESTS.c.notes)
-        .where(INGESTS.c.source == name)
-        .order_by(INGESTS.c.id)
-    ).all()
+    mine = INGESTS.c.source == name
+    read = select(func.max(INGESTS.c.time_us), func.max(INGESTS.c.watermark_us)).where(mine)
+    last_ingest, watermark = connection.execute(read).one()
+    generated = select(INGESTS.c.id).where(mine, INGESTS.c.synthetic).limit(1)
+    notes = select(NOTES.c.note).where(NOTES.c.source == name).order_by(NOTES.c.id)
     outcomes = _outcomes(connection, name)
     spans = select(
         func.min(JOBS.c.submit_us),
@@ -112,10 +113,10 @@ def _source(connection: Connection, name: str) -> SourceStatus:
         outcomes=outcomes,
         first_submit=_latest([first]),
         last_event=_latest(last),
-        watermark=_latest([row.watermark_us for row in ingests]),
-        last_ingest=_latest([row.time_us for row in ingests]),
-        synthetic=any(row.synthetic for row in ingests),
-        notes=tuple(dict.fromkeys(note for row in ingests for note in row.notes)),
+        watermark=_latest([watermark]),
+        last_ingest=_latest([last_ingest]),
+        synthetic=connection.execute(generated).first() is not None,
+        notes=tuple(connection.execute(notes).scalars()),
         rejections=_rejections(connection, name),
     )
 

@@ -11,6 +11,7 @@ from advisor.domain.decisions import DecisionRecord
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
 from advisor.domain.promises import KeptPromises, Promise
+from advisor.domain.start_latency import StartLatency
 from advisor.domain.units import utc
 from advisor.history import ledger, reading
 from advisor.history.appending import AppendResult, Progress, append_batch
@@ -18,6 +19,7 @@ from advisor.history.database import Database
 from advisor.history.ledger import StoredAdvice
 from advisor.history.promises import kept_by_day, promised, read_promises, write_promises
 from advisor.history.reading import JobChanges
+from advisor.history.starts import read_start_latencies
 from advisor.history.status import HistoryStatus, read_status
 
 __all__ = ["AppendResult", "HistoryStore", "JobChanges", "StoredAdvice"]
@@ -65,8 +67,9 @@ class HistoryStore:
 
         Appending the same batch again changes nothing. A known job is replaced by what is read of it
         later (a running one that has ended), but a known start or end is never unlearned. A job whose
-        id is held by another job of its source (another submission time) is left out and counted.
-        ``now`` is the time of the ingest.
+        id is held by another job of its source (another submission time) is left out and counted. One that was
+        open and is not in a batch that holds all of those is censored when its source was last read.
+        Of starts of nodes each part is kept as it was told first. ``now`` is the time of the ingest.
 
         Raises:
             Refused: generated jobs would be mixed with real ones.
@@ -114,7 +117,7 @@ class HistoryStore:
             return reading.last_submit(connection)
 
     def revision(self) -> int:
-        """A number that grows with every ingest that changed something; while it stands, every read stands."""
+        """A number that grows with every ingest that changed a job; while it stands, every read of jobs stands."""
         with self._database.reading() as connection:
             return reading.revision(connection)
 
@@ -136,6 +139,11 @@ class HistoryStore:
         """What is stored, from where, and what was dropped and why."""
         with self._database.reading() as connection:
             return read_status(connection)
+
+    def start_latencies(self, as_of: datetime) -> tuple[StartLatency, ...]:
+        """How long the newest 200 nodes of each NodePool took to start, as known at ``as_of``, by the pool's name."""
+        with self._database.reading() as connection:
+            return read_start_latencies(connection, utc(as_of, "as_of"))
 
     def record_decisions(self, decisions: Sequence[DecisionRecord]) -> None:
         """Append ``decisions`` to the ledger, all or none; one that is recorded already stays as it was."""

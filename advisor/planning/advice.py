@@ -13,6 +13,7 @@ from advisor.domain.forecasts import DemandForecast, RiseForecast
 from advisor.domain.nodepools import ClusterSnapshot, NodePool
 from advisor.domain.plans import PoolAdvice, WarmPlan
 from advisor.domain.slices import SlicePlan
+from advisor.domain.start_latency import StartLatency
 from advisor.domain.units import positive
 from advisor.errors import Refused
 from advisor.planning.costs import Prices, waiting_ratio
@@ -21,6 +22,7 @@ from advisor.planning.limits import GpuNeed, LimitAdvice, LimitTerms, gpu_limit_
 from advisor.planning.sharing import SharingEvidence, recommend_sharing
 from advisor.planning.slice_length import recommend_slices
 from advisor.planning.slice_terms import SliceTerms
+from advisor.planning.start_terms import measured_start
 from advisor.planning.warm_capacity import WarmTerms, plan_warm
 
 __all__ = ["AdviceTerms", "PoolForesight", "advise_pool", "gpu_need"]
@@ -32,7 +34,8 @@ class PoolForesight:
 
     ``rise`` is None where nothing foresees rises. ``last_slices`` is the plan of the last cycle,
     ``recent_needs`` the needs of the last hours (see :func:`gpu_need`), ``sharing`` what telemetry says of
-    memory and compute, None where it says nothing.
+    memory and compute, None where it says nothing. ``start_latency`` is what was measured of the pool's nodes,
+    None where nothing was.
     """
 
     durations: PoolDurations
@@ -41,6 +44,7 @@ class PoolForesight:
     last_slices: SlicePlan | None = None
     recent_needs: tuple[GpuNeed, ...] = ()
     sharing: SharingEvidence | None = None
+    start_latency: StartLatency | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +85,7 @@ def advise_pool(
     if foresight.demand.pool != pool.name:
         raise Refused("demand", foresight.demand.pool, f"it must be of pool {pool.name}", "Pass that pool's forecast.")
     current = foresight.last_slices or pool.slice_minutes
+    terms = replace(terms, warm=measured_start(terms.warm, foresight.start_latency))
     slices = recommend_slices(pool.name, foresight.durations, _slice_terms(pool, snapshot, terms, prices), current)
     sharing = recommend_sharing(foresight.sharing)
     warm = plan_warm(foresight.rise, pool, prices, _warm_terms(pool, foresight, terms), now)

@@ -46,7 +46,8 @@ _NO_FORECAST = "no forecast of rises in need"
 class WarmTerms:
     """What warm capacity depends on besides the rise forecast and prices.
 
-    ``start_latency_seconds`` is the P90 of the pool, None where never measured. ``waiting_weight`` is the
+    ``start_latency_seconds`` is the P90 of the pool, None where never measured, and ``start_latency_reason`` says
+    where it comes from, None where a person has set it. ``waiting_weight`` is the
     part of the price of waiting that counts, ``boot_weight`` the c of the boot rule. Nodes stay within
     ``least_nodes`` and ``most_nodes`` (64 GPUs of the usual size), keep-alives under
     ``longest_keep_alive_seconds`` and not under ``shortest_keep_alive_seconds`` or the start latency: a
@@ -55,6 +56,7 @@ class WarmTerms:
     """
 
     start_latency_seconds: float | None = None
+    start_latency_reason: str | None = None
     waiting_weight: float = 0.5
     boot_weight: float = 0.5
     least_nodes: int = 0
@@ -149,7 +151,7 @@ def plan_warm(rise: RiseForecast | None, pool: NodePool, prices: Prices, terms: 
     Raises:
         Refused: the forecast is of another pool, or of nodes this pool cannot have.
     """
-    stated = () if terms.start_latency_seconds is not None else (_unknown_latency(terms),)
+    stated = _stated_latency(terms)
     refusal = _why_not(rise, pool, terms, now)
     if rise is None or refusal is not None:
         return _default_plan(pool, prices, terms, (refusal or _NO_FORECAST, *stated))
@@ -194,8 +196,13 @@ def _why_not(rise: RiseForecast | None, pool: NodePool, terms: WarmTerms, now: d
     return None
 
 
-def _unknown_latency(terms: WarmTerms) -> str:
-    return f"the start latency was never measured: {shown_duration(terms.latency_minutes * 60.0)} is assumed"
+def _stated_latency(terms: WarmTerms) -> tuple[str, ...]:
+    """What has to be said of the start latency planned with."""
+    if terms.start_latency_reason is not None:
+        return (terms.start_latency_reason,)
+    if terms.start_latency_seconds is not None:
+        return ()
+    return (f"the start latency was never measured: {shown_duration(terms.latency_minutes * 60.0)} is assumed",)
 
 
 def _ladder(rise: RiseForecast, latency: float) -> _Rises:

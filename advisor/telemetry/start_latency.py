@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from advisor.domain.start_latency import NodeStart, StartLatency, StartPart
+from advisor.domain.start_latency import NodeStart, PoolStart, StartPart
 from advisor.telemetry.kubernetes.nodes import ClaimObject, NodeObject
 from advisor.telemetry.kubernetes.pods import PodObject
 
-__all__ = ["start_latencies"]
+__all__ = ["node_starts"]
 
 _WAITED_FOR_THE_NODE = timedelta(minutes=2)
 """A pod given a node later than so long after that was ready had not waited for it, and others may have come before."""
 
 
-def start_latencies(
+def node_starts(
     claims: Iterable[ClaimObject], nodes: Iterable[NodeObject], pods: Iterable[PodObject]
-) -> tuple[StartLatency, ...]:
-    """One start latency per NodePool that launched a node, by name.
+) -> tuple[PoolStart, ...]:
+    """The start of every node that was launched, by pool, then NodeClaim.
 
     A node counts from the moment its NodeClaim was created. Of pods only the one that was first on its node counts,
     and only where it had waited for it: the image of any other may be there already.
     """
     node_by_name = {node.name: node for node in sorted(nodes, key=lambda node: node.created)}
     first = _first_pods(pods)
-    starts: dict[str, list[NodeStart]] = defaultdict(list)
-    for claim in claims:
-        if claim.launched is not None:
-            name = claim.node or ""
-            starts[claim.pool].append(NodeStart(_parts(claim, node_by_name.get(name), first.get(name))))
-    return tuple(StartLatency.of(pool, found) for pool, found in sorted(starts.items()))
+    found = [
+        PoolStart(
+            claim=claim.name,
+            pool=claim.pool,
+            asked=claim.created,
+            start=NodeStart(_parts(claim, node_by_name.get(claim.node or ""), first.get(claim.node or ""))),
+        )
+        for claim in claims
+        if claim.launched is not None
+    ]
+    return tuple(sorted(found, key=lambda each: (each.pool, each.claim, each.asked)))
 
 
 def _first_pods(pods: Iterable[PodObject]) -> Mapping[str, PodObject]:

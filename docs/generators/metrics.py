@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from docs.generators.markdown import code, document, table
+from serving.ingest_metrics import INGEST_COUNTERS, INGEST_GAUGES
 from serving.metrics import GAUGES, REQUEST_SECONDS, REQUESTS
 
 __all__ = ["METRICS", "metrics_page"]
 
 _INTRODUCTION = """# Metrics
 
-`GET /metrics` answers in the text format of Prometheus. The counter and the histogram count what this process
-has answered since it started; every gauge is read from the newest advice at the moment of the scrape. A value
-that is not known is absent, never zero."""
+`GET /metrics` answers in the text format of Prometheus. Requests are counted by this process since it started;
+every gauge is read from the newest advice at the moment of the scrape, and `gsa_ingest_...` from the history, so that
+it tells of what any process has collected. `gsa collect --metrics-port` answers the latter alone. A value that is not
+known is absent, never zero."""
 
 
 class Family(NamedTuple):
@@ -29,6 +31,8 @@ METRICS: tuple[Family, ...] = (
     Family(f"{REQUESTS[0]}_total", "counter", ("route", "method", "status"), REQUESTS[1]),
     Family(REQUEST_SECONDS[0], "histogram", ("route",), REQUEST_SECONDS[1]),
     *(Family(name, "gauge", labels, meaning) for name, (meaning, labels) in GAUGES.items()),
+    *(Family(f"{name}_total", "counter", labels, meaning) for name, (meaning, labels) in INGEST_COUNTERS.items()),
+    *(Family(name, "gauge", labels, meaning) for name, (meaning, labels) in INGEST_GAUGES.items()),
 )
 """Every family, in the order of the declarations."""
 

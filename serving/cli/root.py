@@ -39,6 +39,7 @@ class Entry(NamedTuple):
 
 COMMANDS: dict[str, Entry] = {
     "ingest": Entry("serving.cli.ingest", "History from a file or a live system."),
+    "collect": Entry("serving.cli.collect", "History from live systems, kept current."),
     "history": Entry("serving.cli.history", "What is stored, what was dropped and why."),
     "doctor": Entry("serving.cli.doctor", "What works, what is missing, how to mend it."),
     "train": Entry("serving.cli.train", "Fit, calibrate, evaluate, register."),

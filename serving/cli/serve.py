@@ -135,7 +135,7 @@ def serve_live(settings: Settings, live: LiveAdvisor, sockets: Sequence[socket.s
         cycles.stop()
 
     stale = settings.guards.stale_after_minutes
-    made = create_app(live, live, address, stale_after_minutes=stale, lifespan=lifespan)
+    made = create_app(live, live, address, sources=live.sources, stale_after_minutes=stale, lifespan=lifespan)
     server = _Server(server_config(made, address.host, address.port))
     printer().print(f"dashboard and API on {url_of(address.host, address.port)} (stop with Ctrl-C)")
     server.run(list(sockets))

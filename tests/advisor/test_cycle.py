@@ -10,6 +10,7 @@ from advisor.clock import ManualClock
 from advisor.cluster.memory import MemoryCluster
 from advisor.cycle import AdviceCycle, CycleMemory, CycleTerms
 from advisor.domain.forecasts import DemandForecast, DurationDistribution, DurationForecast
+from advisor.domain.start_latency import NodeStart, StartLatency, StartPart
 from advisor.errors import Refused
 from advisor.planning.advice import AdviceTerms
 from advisor.planning.costs import Prices
@@ -73,3 +74,15 @@ def test_no_limit_of_one_pool_keeps_another_from_its_advice(limit: str):
     assert sound.changes
     assert odd.slice_plan.classes
     assert any("cannot be read" in reason for reason in odd.reasons) is (limit in {"lots", "-8"})
+
+
+def test_each_pool_is_planned_with_its_own_measured_start():
+    parts = {StartPart.LAUNCHED: 10.0, StartPart.REGISTERED: 20.0, StartPart.INITIALISED: 70.0}
+    measured = StartLatency.of("fast", [NodeStart(parts)] * 5)
+    terms = CycleTerms(advice=AdviceTerms(slices=SliceTerms(switch_minutes=1.0)), prices=Prices())
+    cluster = MemoryCluster(a_cluster(a_node_pool("fast"), a_node_pool("other")), ManualClock(NOON))
+    cycle = AdviceCycle(cluster, TwentyMinutes(), EightGpus(), terms, [measured])
+
+    outcome = cycle.run([a_job()], ReconcileInputs(now=NOON, history_as_of=NOON), CycleMemory(), {})
+
+    assert [pool.warm.start_latency_seconds for pool in outcome.advice.pools] == [100.0, 300.0]

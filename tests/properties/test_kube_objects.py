@@ -17,7 +17,7 @@ from advisor.telemetry.kubernetes.creators import CreatorReader, read_queued
 from advisor.telemetry.kubernetes.nodes import read_claim_object, read_node_object
 from advisor.telemetry.kubernetes.pods import PodReader
 from advisor.telemetry.kubernetes.records import Records
-from advisor.telemetry.start_latency import start_latencies
+from advisor.telemetry.start_latency import node_starts
 from advisor.telemetry.tally import RejectionTally
 from tests.kube_objects import (
     a_condition,
@@ -110,4 +110,4 @@ def test_an_object_spoilt_anywhere_is_read_or_refused(kind, data):
     kept = {name: {"uid": Held(value, "1", at(400))} if name == kind else {} for name in READERS}
     records = Records(kept["pod"], kept["job"], kept["node"], [value] if kind == "queued" else [])
     jobs_of(records.pod_records(), records.creator_records(), RejectionTally())
-    start_latencies(*([value] if name == kind else [] for name in ("claim", "node", "pod")))
+    node_starts(*([value] if name == kind else [] for name in ("claim", "node", "pod")))

@@ -58,21 +58,16 @@ class MetricsServers:
 class PrometheusServers(MetricsServers):
     """Prometheus, its blocks made by promtool before it starts."""
 
+    def __init__(self, folder: Path) -> None:
+        """Keep everything below ``folder``."""
+        super().__init__(folder)
+        self._homes: dict[ServerProcess, Path] = {}
+
     def _serving(self, samples: Iterable[str] | Path, home: Path, flags: tuple[str, ...]) -> ServerProcess:
-        program, tool = binary("prometheus", "prometheus"), binary("promtool", "prometheus")
+        program = binary("prometheus", "prometheus")
         (home / "prometheus.yml").write_text("{}\n", encoding="utf-8")
         (home / "data").mkdir()
-        file = samples if isinstance(samples, Path) else _written(samples, home / "samples.om")
-        # promtool reads the whole file once for each block: long blocks, few readings.
-        words = [tool, "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=1458h"]
-        made = subprocess.run(
-            [*words, "--quiet", str(file), str(home / "data")],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_LOAD_SECONDS,
-        )
-        assert made.returncode == 0, f"promtool cannot load the samples:\n{made.stdout}{made.stderr}"
+        _blocks_made(samples, home)
 
         def command(port: int) -> list[str]:
             return [
@@ -85,7 +80,14 @@ class PrometheusServers(MetricsServers):
                 *flags,
             ]
 
-        return self._start(ServerProcess(command, "/-/ready", home / "log"))
+        server = ServerProcess(command, "/-/ready", home / "log")
+        self._homes[server] = home
+        return self._start(server)
+
+    def grow(self, server: ServerProcess, samples: Iterable[str] | Path) -> None:
+        """Give a server that has been stopped more ``samples``, which it has when it is started again."""
+        assert not server.running, "blocks are found at the start"
+        _blocks_made(samples, self._homes[server])
 
 
 class VictoriaServers(MetricsServers):
@@ -113,6 +115,21 @@ class VictoriaServers(MetricsServers):
             # What was imported is searched only once it was flushed.
             client.get("/internal/force_flush").raise_for_status()
         return server
+
+
+def _blocks_made(samples: Iterable[str] | Path, home: Path) -> None:
+    """Blocks of ``samples`` beside those that are there."""
+    file = samples if isinstance(samples, Path) else _written(samples, home / "samples.om")
+    # promtool reads the whole file once for each block: long blocks, few readings.
+    tool = [binary("promtool", "prometheus"), "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=1458h"]
+    made = subprocess.run(
+        [*tool, "--quiet", str(file), str(home / "data")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_LOAD_SECONDS,
+    )
+    assert made.returncode == 0, f"promtool cannot load the samples:\n{made.stdout}{made.stderr}"
 
 
 def _written(lines: Iterable[str], file: Path) -> Path:

@@ -12,6 +12,7 @@ import pytest
 from advisor.clock import ManualClock
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
+from advisor.domain.start_latency import NodeStart, PoolStart, StartPart
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings, load_settings
 from serving.api.service import DurationAnswer, DurationAsk
@@ -161,3 +162,21 @@ def test_how_promises_were_kept_is_told_by_day(live, store):
     assert sum(day.counted for day in kept) > 0
     assert [day.begin for day in kept] == sorted(day.begin for day in kept)
     assert all(day.replayed == day.counted for day in kept)
+
+
+def test_what_was_measured_of_a_pools_nodes_reaches_its_advice(live, store):
+    live.refresh()
+    (pool,) = live.advice().pools
+    assert pool.warm.start_latency_seconds == 300.0
+    parts = {StartPart.LAUNCHED: 10.0, StartPart.REGISTERED: 20.0, StartPart.INITIALISED: 70.0}
+    starts = tuple(
+        PoolStart(claim=f"c{n}", pool=pool.pool, asked=NOON - timedelta(days=1), start=NodeStart(parts))
+        for n in range(5)
+    )
+    store.append(JobBatch(source="cluster", jobs=(), starts=starts), END)
+
+    live.refresh()
+
+    (pool,) = live.advice().pools
+    assert pool.warm.start_latency_seconds == 100.0
+    assert any("P90 of the last 5 nodes" in reason for reason in pool.reasons)

@@ -11,7 +11,7 @@ from advisor.cluster.objects import NotServed, ObjectReader
 from advisor.cluster.reflector import Held, Pace, Reflector
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
-from advisor.domain.start_latency import StartLatency
+from advisor.domain.start_latency import PoolStart, StartLatency
 from advisor.domain.units import utc
 from advisor.errors import Refused
 from advisor.telemetry.gangs import jobs_of
@@ -20,7 +20,7 @@ from advisor.telemetry.kubernetes.kinds import CLAIMS, CREATORS, JOBS, NODES, PO
 from advisor.telemetry.kubernetes.nodes import ClaimObject, NodeObject, read_claim_object, read_node_object
 from advisor.telemetry.kubernetes.pods import PodObject, PodReader
 from advisor.telemetry.kubernetes.records import Records
-from advisor.telemetry.start_latency import start_latencies
+from advisor.telemetry.start_latency import node_starts
 from advisor.telemetry.tally import RejectionTally
 
 __all__ = ["KubernetesSource"]
@@ -104,6 +104,9 @@ class KubernetesSource:
             rejections=tally.rejections(),
             watermark=moment,
             notes=tuple(self._notes(records)),
+            starts=self._starts(),
+            overlapping=True,
+            whole=True,
         )
 
     def follow(self, seconds: float) -> None:
@@ -119,7 +122,10 @@ class KubernetesSource:
 
     def start_latencies(self) -> tuple[StartLatency, ...]:
         """Start latency per NodePool, of the nodes that were read last and those seen to go since."""
-        return start_latencies(_values(self._claims), _values(self._nodes), _values(self._pods))
+        return StartLatency.by_pool(self._starts())
+
+    def _starts(self) -> tuple[PoolStart, ...]:
+        return node_starts(_values(self._claims), _values(self._nodes), _values(self._pods))
 
     def _all(self) -> tuple[Reflector[Any], ...]:
         # Pods come first: what made them and where they run is then there in the lists that follow.

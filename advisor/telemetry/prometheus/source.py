@@ -26,7 +26,7 @@ from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.prometheus.selectors import Selector, any_of
 from advisor.telemetry.tally import RejectionTally
 
-__all__ = ["PrometheusSource"]
+__all__ = ["PrometheusSource", "PrometheusTurns"]
 
 Progress = Callable[[str, int, int], None]
 """Told of a stage, and how much of how much of it is done."""
@@ -40,8 +40,9 @@ class PrometheusSource:
     """Reads the last ``options.days`` of a server; answers the questions of ``Source``.
 
     ``user_labels`` are labels of pods that name users, as Kubernetes calls them; ``pins`` are units the user knows.
-    Pods are always asked about over all those days, since what became of a job is often told by its earlier pods;
-    samples of devices only over the time of the jobs that have ended since the last reading.
+    Pods are always asked about over all those days, and further back where the last reading is longer ago, since what
+    became of a job is often told by its earlier pods; samples of devices only over the time of the jobs that have ended
+    since the last reading.
     """
 
     client: PrometheusClient
@@ -53,7 +54,7 @@ class PrometheusSource:
     @property
     def name(self) -> str:
         """``prometheus``, and the cluster asked for."""
-        return "prometheus" if self.options.cluster is None else f"prometheus/{self.options.cluster}"
+        return _name(self.options)
 
     def read(self, since: datetime | None, now: datetime) -> JobBatch:
         """Every job that was there after ``since`` and up to ``now``, see :class:`advisor.telemetry.source.Source`.
@@ -62,9 +63,9 @@ class PrometheusSource:
             Refused: the server will not answer, or has nothing of kube-state-metrics.
             Transient: it cannot be reached now.
         """
-        tally, before = RejectionTally(), self.client.rejections
+        tally, before, begin = RejectionTally(), self.client.rejections, self._begin(since, now)
         asked = KubeQuestions(
-            start=now - timedelta(days=self.options.days),
+            start=begin,
             now=now,
             step_seconds=self.options.step_seconds,
             user_labels=tuple(dict.fromkeys(map(label_column, self.user_labels))),
@@ -80,24 +81,32 @@ class PrometheusSource:
         there = gpus_by_node(self.client, records.facts, asked.start, now)
         found = work_of(replace(records, gpus_of_node=there).pods(tally), (), tally)
         news = [work for work in found if _after(work.job, since)]
-        usages, dropped = self._usages(news, now)
+        usages, dropped = self._usages(news, found, (begin, now))
         return JobBatch(
             source=self.name,
             jobs=tuple(replace(job, usage=usages.get(job.id)) for job, _ in news),
             rejections=(*tally.rejections(), *dropped, *_further(before, self.client.rejections)),
             watermark=now,
             notes=self.client.notes,
+            overlapping=True,
         )
 
-    def _usages(self, found: Sequence[Work], now: datetime) -> tuple[dict[str, GpuUsage], tuple[Rejection, ...]]:
-        """What the ended among the jobs did with their GPUs, and samples that had to be dropped."""
-        ended = [work for work in found if work.job.gone_at is not None and work.job.start is not None]
+    def _begin(self, since: datetime | None, now: datetime) -> datetime:
+        """From when pods are asked about: what was open at the last reading is told of however long that is ago."""
+        days = now - timedelta(days=self.options.days)
+        return days if since is None else min(days, since - _MOST_OPEN)
+
+    def _usages(
+        self, news: Sequence[Work], found: Sequence[Work], span: tuple[datetime, datetime]
+    ) -> tuple[dict[str, GpuUsage], tuple[Rejection, ...]]:
+        """What the ended among the ``news`` did with their GPUs, and samples that had to be dropped."""
+        ended = [work for work in news if work.job.gone_at is not None and work.job.start is not None]
         if not ended:
             return {}, ()
-        begin = max(min(_started(work.job) for work in ended), now - timedelta(days=self.options.days))
-        end = min(max(_gone(work.job) for work in ended) + timedelta(seconds=self.options.step_seconds), now)
+        begin = max(min(_started(work.job) for work in ended), span[0])
+        end = min(max(_gone(work.job) for work in ended) + timedelta(seconds=self.options.step_seconds), span[1])
         meter = UsageMeter(self.options.step_seconds)
-        # Those that still run are known too: they are no strangers on the devices they share.
+        # Those that still run, or ended long ago, are known too: they are no strangers on the devices they share.
         meter.know(_pods_of(work) for work in found if work.job.start is not None)
         dropped = RejectionTally()
         carried = Carried()
@@ -134,6 +143,33 @@ class PrometheusSource:
     def _tell(self, stage: str, done: int, of: int) -> None:
         if self.progress is not None:
             self.progress(stage, done, of)
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusTurns:
+    """The same source for a process that stays: each reading has a client of its own.
+
+    What a client has remarked and dropped is then that of one reading; secrets are read anew, and the server is asked
+    anew what it is.
+    """
+
+    options: PrometheusOptions
+    user_labels: Sequence[str]
+    pins: Pins = field(default_factory=Pins)
+
+    @property
+    def name(self) -> str:
+        """That of :class:`PrometheusSource`."""
+        return _name(self.options)
+
+    def read(self, since: datetime | None, now: datetime) -> JobBatch:
+        """As :meth:`PrometheusSource.read`."""
+        with PrometheusClient(self.options) as client:
+            return PrometheusSource(client, self.options, self.user_labels, self.pins).read(since, now)
+
+
+def _name(options: PrometheusOptions) -> str:
+    return "prometheus" if options.cluster is None else f"prometheus/{options.cluster}"
 
 
 def _further(before: Sequence[Rejection], now: Sequence[Rejection]) -> Iterator[Rejection]:

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from alembic import command
-from alembic.config import Config
 from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
-from advisor.history import database
 from advisor.history.store import HistoryStore
 from tests.builders import NOON, a_job
+from tests.older_stores import taken_back
 
 LATER = NOON + timedelta(days=1)
 
@@ -84,14 +82,7 @@ def test_a_store_of_the_version_before_is_brought_up_to_date(tmp_path):
     with HistoryStore.open(url) as store:
         append(store, a_job("old"))
         seen = store.revision()
-    made = database.Database.open(url)
-    config = Config()
-    config.set_main_option("script_location", str(database._MIGRATIONS))
-    config.set_main_option("version_table", database._VERSION_TABLE)
-    with made.writing() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "0001")
-    made.close()
+    taken_back(url, "0001")
 
     with HistoryStore.open(url) as store:
         append(store, a_job("new"))

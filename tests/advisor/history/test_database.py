@@ -19,10 +19,10 @@ from alembic.runtime.migration import MigrationContext
 from advisor.domain.ingest import JobBatch
 from advisor.errors import Defect, Refused, Transient
 from advisor.history.database import Database
-from advisor.history.rows import USAGE_COLUMNS
 from advisor.history.schema import METADATA
 from advisor.history.store import HistoryStore
 from tests.builders import NOON, a_job
+from tests.older_stores import taken_back
 
 ROOT = Path(__file__).resolve().parents[3]
 LATER = NOON + timedelta(days=1)
@@ -40,22 +40,7 @@ def test_jobs_stored_before_usage_was_known_are_kept(tmp_path):
     url = f"sqlite:///{tmp_path}/history.db"
     with HistoryStore.open(url) as store:
         store.append(JobBatch(source="test", jobs=(a_job("a"),)), LATER)
-    with sqlite3.connect(tmp_path / "history.db") as raw:
-        raw.execute("DROP TABLE gsa_promises")
-        raw.execute("DROP INDEX gsa_jobs_revision")
-        for column in (
-            "revision",
-            "scheduled_us",
-            "created_by",
-            "restarts",
-            "evictions",
-            "paused_seconds",
-            "image_pull_seconds",
-            *USAGE_COLUMNS,
-        ):
-            raw.execute(f"ALTER TABLE gsa_jobs DROP COLUMN {column}")
-        raw.execute("UPDATE gsa_history_version SET version_num = '0001'")
-    raw.close()
+    taken_back(url, "0001")
     with HistoryStore.open(url) as store:
         assert store.jobs(LATER) == [a_job("a")]
 

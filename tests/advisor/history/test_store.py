@@ -246,3 +246,29 @@ def test_what_the_database_cannot_hold_is_refused(store):
     with pytest.raises(Refused, match="64-bit"):
         store.append(a_batch(a_job("b", priority=2**70)), LATER)
     assert store.jobs(LATER) == []
+
+
+def test_an_open_job_that_a_whole_batch_does_not_hold_was_lost_sight_of_when_its_source_was_last_read(store):
+    running, waiting = a_job("running", seconds=None), a_job("waiting", seconds=None, start=None)
+    read = NOON + timedelta(hours=1)
+    store.append(a_batch(running, waiting, a_job("ended"), a_job("stays", seconds=None), watermark=read), read)
+    store.append(a_batch(a_job("elsewhere", seconds=None), source="other", watermark=LATER), LATER)
+    seen = store.revision()
+    whole = a_batch(a_job("stays", seconds=None), watermark=LATER, whole=True)
+
+    assert store.append(whole, LATER) == AppendResult(added=0, changed=2, unchanged=1)
+    assert store.append(whole, LATER) == AppendResult(added=0, changed=0, unchanged=1)
+
+    lost = {job.id: job for job in store.jobs(LATER) if job.outcome is Outcome.CENSORED}
+    assert {name: job.last_seen for name, job in lost.items()} == {"running": read, "waiting": read}
+    assert {job.id for _, job in store.changed_since(seen).jobs} == {"running", "waiting"}
+    assert [job.id for job in store.running_at(LATER)] == ["elsewhere", "stays"]
+
+
+def test_a_job_that_was_lost_sight_of_and_is_told_of_again_is_open_again(store):
+    job = a_job("a", seconds=None)
+    store.append(a_batch(job, watermark=NOON), LATER)
+    store.append(a_batch(watermark=NOON + MINUTE, whole=True), LATER)
+    store.append(a_batch(job, watermark=NOON + 2 * MINUTE, whole=True), LATER)
+
+    assert store.jobs(LATER) == [job]

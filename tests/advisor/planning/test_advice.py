@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from advisor.domain.forecasts import DemandForecast, HorizonForecast, RiseForecast
+from advisor.domain.start_latency import NodeStart, StartLatency, StartPart
 from advisor.errors import Refused
 from advisor.planning.advice import AdviceTerms, PoolForesight, advise_pool, gpu_need
 from advisor.planning.costs import Prices
@@ -140,3 +141,41 @@ def test_a_limit_that_cannot_be_read_is_left_alone_and_the_rest_is_advised(text)
         for reason in advice.reasons
     )
     assert advice.slice_plan.classes[0].minutes is not None
+
+
+def starts(*to_gpu: float, pool: str = "default") -> StartLatency:
+    parts = [{StartPart.LAUNCHED: 0.0, StartPart.REGISTERED: 0.0, StartPart.INITIALISED: each} for each in to_gpu]
+    return StartLatency.of(pool, [NodeStart(each) for each in parts])
+
+
+def test_a_pool_whose_starts_were_measured_is_planned_with_their_p90_and_says_so():
+    measured = replace(FORESIGHT, rise=a_rise(2.0), start_latency=starts(600, 600, 600, 600, 1200))
+
+    advice = advise(measured)
+
+    assert advice.warm.start_latency_seconds == pytest.approx(960.0)
+    assert any("start latency 16 min: P90 of the last 5 nodes" in reason for reason in advice.reasons)
+    assert (
+        advice.warm
+        == advise(
+            replace(measured, start_latency=None),
+            replace(
+                TERMS,
+                warm=WarmTerms(start_latency_seconds=960.0, start_latency_reason=advice.warm.keep_alive_reasons[-1]),
+            ),
+        ).warm
+    )
+
+
+def test_too_few_starts_leave_the_setting_and_are_named():
+    advice = advise(replace(FORESIGHT, start_latency=starts(600, 600, 600, 1200)))
+
+    assert advice.warm.start_latency_seconds == 240.0
+    assert any("as it was set: 4 whole starts measured, and 5 are needed" in reason for reason in advice.reasons)
+
+
+def test_slices_are_planned_with_the_measured_start_too():
+    fast = advise(replace(FORESIGHT, start_latency=starts(*[1.0] * 9)), replace(TERMS, warm=WarmTerms()))
+    slow = advise(replace(FORESIGHT, start_latency=starts(*[3000.0] * 9)), replace(TERMS, warm=WarmTerms()))
+
+    assert fast.slice_plan != slow.slice_plan

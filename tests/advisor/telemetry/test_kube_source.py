@@ -14,6 +14,8 @@ from advisor.cluster.reflector import Pace
 from advisor.domain.jobs import Outcome
 from advisor.domain.start_latency import StartPart
 from advisor.errors import Refused, Transient
+from advisor.history.store import HistoryStore
+from advisor.telemetry.collector import collect
 from advisor.telemetry.kubernetes.source import KubernetesSource
 from tests.builders import NOON
 from tests.kube_objects import (
@@ -375,6 +377,16 @@ def test_start_latency_has_every_part_once_it_was_watched():
     assert latency.to_gpu is not None
     assert latency.to_work is not None
     assert (latency.to_gpu.p90, latency.to_work.p90) == (75, 200)
+
+
+def test_what_ended_while_no_process_watched_does_not_run_on_in_the_history():
+    cluster = Cluster(pods=[pod_object("a", started=1), pod_object("b", started=1)])
+    with HistoryStore.open("sqlite://") as store:
+        collect(cluster.source(), store, at(10))
+        cluster.lists["pods"] = [pod_object("b", started=1)]
+        collect(cluster.source(), store, at(500))
+        jobs = {job.name: (job.outcome, job.last_seen) for job in store.jobs(at(500))}
+    assert jobs == {"a": (Outcome.CENSORED, at(10)), "b": (None, None)}
 
 
 def test_its_name_is_the_clusters_or_the_one_given():

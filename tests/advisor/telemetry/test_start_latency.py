@@ -7,7 +7,7 @@ from typing import Any
 from advisor.domain.start_latency import StartLatency, StartPart
 from advisor.telemetry.kubernetes.nodes import ClaimObject
 from advisor.telemetry.kubernetes.pods import PodObject, PodReader
-from advisor.telemetry.start_latency import start_latencies
+from advisor.telemetry.start_latency import node_starts
 from tests.kube_objects import a_condition, at, pod_object
 
 
@@ -27,7 +27,7 @@ def a_pod(name: str, scheduled: float, started: float, prepared: float | None = 
 
 
 def latency_of(*pods: PodObject, claim: ClaimObject | None = None) -> StartLatency:
-    (found,) = start_latencies([claim or a_claim()], [], pods)
+    (found,) = StartLatency.by_pool(node_starts([claim or a_claim()], [], pods))
     return found
 
 
@@ -63,4 +63,4 @@ def test_clocks_that_differ_never_make_a_negative_part_nor_a_longer_sum():
 
 
 def test_a_claim_that_never_launched_is_no_start():
-    assert start_latencies([a_claim(launched=-1)], [], []) == ()
+    assert node_starts([a_claim(launched=-1)], [], []) == ()
