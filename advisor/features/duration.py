@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ from advisor.features.recent import RecentTimes, RecentValues, median_of, quanti
 from advisor.features.table import Feature, FeatureSchema, KnownWhen
 from advisor.features.usage_history import KEY_USAGE, usage_values
 
-__all__ = ["DURATION_SCHEMA", "USAGE_SCHEMA", "DurationFeatures", "schema_of"]
+__all__ = ["DURATION_SCHEMA", "USAGE_SCHEMA", "DurationFeatures", "Memo", "schema_of"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -89,6 +91,10 @@ def schema_of(columns: Collection[str]) -> FeatureSchema:
 _UNSEEN = KeyHistory()
 _NOT_OPEN: tuple[None, list[KeyHistory]] = (None, [])
 _GROUP_WINDOW = 20
+
+
+Memo: TypeAlias = dict[int, list[float]]
+"""What was made of a history for one job, kept for the others asked about with it."""
 
 
 class DurationFeatures:
@@ -187,25 +193,26 @@ class DurationFeatures:
             found.append(history)
         return found
 
-    def row(self, job: Job, now: datetime) -> Floats:
+    def row(self, job: Job, now: datetime, memo: Memo | None = None) -> Floats:
         """The features of ``job`` as if submitted at ``now``, one number per column of the schema.
 
-        Only what the request says of itself is read from ``job``: never its start, end, outcome or usage.
+        Only what the request says of itself is read from ``job``: never its start, end, outcome or usage. Jobs that
+        are asked about together may share a ``memo``, empty at first, for as long as nothing is told and ``now`` stays.
         """
         moment = now.timestamp()
         keys = keys_of(job)
         same = self._keys.get(keys.owner_gpus, _UNSEEN)
         owner = self._keys.get(keys.owner, _UNSEEN)
         outcome = same.last_outcome
-        values = same.values(moment)
-        values += owner.values(moment)
         # A job without a name is one whose name has not been seen: it is not refused where all others have names.
         called = self._keys.get(keys.owner_gpus_name, _UNSEEN) if keys.owner_gpus_name is not None else _UNSEEN
-        values += called.values(moment)
+        values: list[float] = []
+        for history in (same, owner, called):
+            values += _once(memo, history, history.values, moment)
         values.append(math.nan if outcome is None else _OUTCOME_CODES[outcome])
         for group in _groups_of(job, keys):
             values += self._of_group(group)
-        values += self._of_all(moment)
+        values += _once(memo, self, self._of_all, moment)
         values += (
             now.hour + now.minute / 60.0 if job.calendar_known else math.nan,
             job.gpus,
@@ -219,8 +226,11 @@ class DurationFeatures:
                 values += usage_values(history.usage)
         return np.array(values, dtype=np.float64)
 
-    def latest(self, job: Job, now: datetime) -> Singles:
-        """The latest submissions around ``job`` at ``now``, as :mod:`advisor.features.latest` lays them out."""
+    def latest(self, job: Job, now: datetime, memo: Memo | None = None) -> Singles:
+        """The latest submissions around ``job`` at ``now``, as :mod:`advisor.features.latest` lays them out.
+
+        ``memo`` as in :meth:`row`, but one of its own.
+        """
         moment = now.timestamp()
         keys = keys_of(job)
         same = self._keys.get(keys.owner_gpus, _UNSEEN)
@@ -229,10 +239,10 @@ class DurationFeatures:
         called = _UNSEEN if named is None else self._keys.get(named, _UNSEEN)
         return np.array(
             [
-                *latest_of(called.recent, LATEST_OF_KEY, moment),
-                *latest_of(same.recent, LATEST_OF_KEY, moment),
-                *latest_of(owner.recent, LATEST_OF_KEY, moment),
-                *latest_of(self._latest, LATEST_OF_ALL, moment),
+                *_once(memo, called, partial(latest_of, called.recent, LATEST_OF_KEY), moment),
+                *_once(memo, same, partial(latest_of, same.recent, LATEST_OF_KEY), moment),
+                *_once(memo, owner, partial(latest_of, owner.recent, LATEST_OF_KEY), moment),
+                *_once(memo, self, partial(latest_of, self._latest, LATEST_OF_ALL), moment),
             ],
             dtype=np.float32,
         )
@@ -254,6 +264,16 @@ class DurationFeatures:
         in_hour = self._all_ends.since(now - HOUR)
         in_ten_minutes = self._all_submits.since(now - TEN_MINUTES)
         return [*self._all_values, math.log1p(in_hour), math.log1p(in_ten_minutes)]
+
+
+def _once(memo: Memo | None, of: object, make: Callable[[float], list[float]], moment: float) -> list[float]:
+    """What ``make`` says of ``of`` at ``moment``, made once for all who share ``memo``."""
+    if memo is None:
+        return make(moment)
+    found = memo.get(id(of))
+    if found is None:
+        found = memo[id(of)] = make(moment)
+    return found
 
 
 def _groups_of(job: Job, keys: JobKeys) -> tuple[tuple[object, ...] | None, ...]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from advisor.domain.forecasts import OutcomeChances
 from advisor.domain.jobs import Job, Outcome
 from advisor.domain.units import SECONDS_PER_DAY
+from advisor.features.keys import JobKeys, keys_of
 from advisor.features.replay import Event, EventKind
 from advisor.forecast.baselines import MEDIAN_OF_5, NO_HISTORY, MedianOfFive
 from advisor.forecast.blend import Weights
@@ -40,6 +41,7 @@ _AT_A_TIME = 250
 PARTS = ("forest", "hazard", MEDIAN_OF_5)
 """What an answer is mixed from."""
 
+_FLOORS_KEPT = 1000
 _FLOOR = PARTS.index(MEDIAN_OF_5)
 
 
@@ -135,6 +137,7 @@ class LiveModel:
         self._weights = Weights.prior(model.blend)
         self._bend = Bend()
         self._open: dict[str, tuple[LeafIndices, float]] = {}
+        self._floors: dict[JobKeys, Floats] = {}
         if self._window.last_submit is not None:
             self._draw(self._window.last_submit)
 
@@ -181,12 +184,18 @@ class LiveModel:
         return math.exp(min(max(exponent, -_ALIKE_BEYOND), _ALIKE_BEYOND))
 
     def _floor_cdf(self, job: Job) -> Floats:
-        edges = self.model.grid.log_edges
-        law = self.floor.answer(job, 0.0).distribution
-        floor = np.interp(edges, law.log_edges, law.cdf)
-        # What the baseline puts beyond the grid is counted at its outermost edges.
-        floor[0], floor[-1] = 0.0, 1.0
-        return floor
+        """The baseline on the grid; it stays the same for all jobs alike until another has ended."""
+        keys = keys_of(job)
+        known = self._floors.get(keys)
+        if known is None:
+            law = self.floor.answer(job, 0.0).distribution
+            known = np.interp(self.model.grid.log_edges, law.log_edges, law.cdf)
+            # What the baseline puts beyond the grid is counted at its outermost edges.
+            known[0], known[-1] = 0.0, 1.0
+            if len(self._floors) >= _FLOORS_KEPT:
+                self._floors.clear()
+            self._floors[keys] = known
+        return known
 
     def _depth(self, job: Job) -> int:
         """Ends of the same owner and GPU count; -1 where not even the owner has had one."""
@@ -207,6 +216,7 @@ class LiveModel:
         if event.kind is not EventKind.STARTED:
             self._gone(job)
             self.floor.ended(job)
+            self._floors.clear()
         return None
 
     def _submitted(self, job: Job, at: float, placement: Placement | None) -> LiveAnswer | None:
