@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice, starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ MODEL = "model"
 _NO_MODEL = "no_model: no model has been fitted; the median of the last five stands in"
 _CHUNK = 50_000
 _PLACED_TOGETHER = 125
+"""Jobs placed and answered at a time."""
 
 
 class DurationPredictor:
@@ -176,10 +178,12 @@ class DurationPredictor:
         live = self._live
         if live is None:
             return [self._stand_in(job, age, (_NO_MODEL,)) for job, age in zip(jobs, ages, strict=True)]
-        placements = self._placements(live.model, jobs, moment)
-        asked = [Inquiry(*one) for one in zip(jobs, placements, ages, strict=True)]
-        answers = live.answers(asked, moment.timestamp())
-        return [self._answer(live.model, one, answer) for one, answer in zip(asked, answers, strict=True)]
+        inquiries = starmap(Inquiry, zip(jobs, self._placements(live.model, jobs, moment), ages, strict=True))
+        found: list[DurationForecast] = []
+        while asked := list(islice(inquiries, _PLACED_TOGETHER)):
+            answers = live.answers(asked, moment.timestamp())
+            found += [self._answer(live.model, one, answer) for one, answer in zip(asked, answers, strict=True)]
+        return found
 
     def _answer(self, model: DurationModel, asked: Inquiry, answer: LiveAnswer | None) -> DurationForecast:
         refused = refusal(asked.placement, None if answer is None else answer.cdf)
@@ -245,7 +249,8 @@ class DurationPredictor:
     def _fresh(self, model: DurationModel, jobs: Sequence[Job], now: datetime) -> Iterator[Placement]:
         """Where jobs fall that nobody has told of yet.
 
-        Trees work outside the interpreter's lock: while they place some jobs, the rows of the next are made.
+        Trees work outside the interpreter's lock: while they place some jobs, the rows of the next are made, and
+        those before are answered.
         """
         rows: Memo = {}
         latest: Memo = {}

@@ -20,8 +20,13 @@ _TAIL = 0.002
 _HEIGHT = 380
 
 
-def duration_chart(name: str, title: str, durations: DurationDistribution, marks: tuple[Mark, ...] = ()) -> Chart:
-    """The law of ``durations`` with its P50 and P90, and with ``marks`` (seconds) of the caller's own."""
+def duration_chart(
+    name: str, title: str, durations: DurationDistribution, marks: tuple[Mark, ...] = (), *, whole: bool = True
+) -> Chart:
+    """The law of ``durations`` with its P50 and P90, and with ``marks`` (seconds) of the caller's own.
+
+    A law that is not ``whole`` was kept in few points: its mean and typical value are not told from it.
+    """
     edges = _edges(durations, marks)
     survival = durations.survival_at(edges)
     share = -np.diff(survival)
@@ -38,10 +43,10 @@ def duration_chart(name: str, title: str, durations: DurationDistribution, marks
         "yaxis2": axis("Still running, %", domain=[0.0, 0.48], range=[0, 102], anchor="x"),
         **marked_above((*own, *marks), _HEIGHT),
     }
-    summary = (
-        f"Half end within {shown_duration(p50)}, nine in ten within {shown_duration(p90)}; "
-        f"the mean is {shown_duration(durations.mean)}, typical is {shown_duration(durations.typical)}."
-    )
+    summary = f"Half end within {shown_duration(p50)}, nine in ten within {shown_duration(p90)}"
+    if whole:
+        summary += f"; the mean is {shown_duration(durations.mean)}, typical is {shown_duration(durations.typical)}"
+    summary += "."
     return Chart(id=name, title=title, summary=summary, keys=(), figure=figure(data, layout))
 
 

@@ -17,6 +17,15 @@ _P50 = Key("Ended within their P50", "@second", "line")
 _PROMISED = Key("As promised: 90 % and 50 %", "@muted", "dots")
 
 
+_DAY_MS = 86_400_000
+_LABELS = 6
+
+
+def _every(days: Sequence[KeptPromises]) -> int:
+    """How many days from one label to the next."""
+    return -(-((days[-1].begin - days[0].begin).days + 1) // _LABELS)
+
+
 def promises_kept(days: Sequence[KeptPromises]) -> Chart | None:
     """The share of each day's promises that were kept; None where nothing is known of any."""
     known = [day for day in days if day.counted]
@@ -31,7 +40,10 @@ def promises_kept(days: Sequence[KeptPromises]) -> Chart | None:
         _share(middles, [day.p90_share for day in known], counts, _P90),
     ]
     layout = {
-        "xaxis": axis("Submitted on, UTC", type="date", tickformat="%d %b\n%Y", nticks=6),
+        # A label stands for a day, so none lies within one.
+        "xaxis": axis(
+            "Submitted on, UTC", type="date", tickformat="%d %b\n%Y", tick0=middles[0], dtick=_every(known) * _DAY_MS
+        ),
         "yaxis": axis("Ended within, % of jobs", range=[0, 102], dtick=10),
         "margin": {"l": 56, "r": 16, "t": 12, "b": 64},
     }

@@ -156,7 +156,9 @@ def job_page(seen: Seen, view: JobView) -> JobPage:
         actual_seconds=actual,
         actual_chance=None if actual is None else durations.probability_by(actual),
         verdict=None if actual is None else _verdict(actual, view),
-        chart=duration_chart("prediction", "Predicted at submission", durations, _marks(view)),
+        chart=duration_chart(
+            "prediction", "Predicted at submission", durations, _marks(view), whole=view.promise is None
+        ),
     )
 
 
