@@ -153,10 +153,29 @@ def _still_true(known: _Known, job: Job) -> bool:
         return False
     if EventKind.STARTED in known.taken and before.start != job.start:
         return False
-    same_end = (before.start, before.gone_at, before.outcome) == (job.start, job.gone_at, job.outcome)
-    return EventKind.ENDED not in known.taken or same_end
+    return EventKind.ENDED not in known.taken or _end(before) == _end(job)
+
+
+def _end(job: Job) -> tuple[object, ...]:
+    """What an end teaches: how long the job ran, how it ended and what it did with its GPUs."""
+    return (job.start, job.gone_at, job.outcome, job.paused_seconds, job.usage)
 
 
 def _request(job: Job) -> Job:
     """What a duration is predicted from: neither how the job fared nor the pool it went to."""
-    return replace(job, start=None, end=None, outcome=None, last_seen=None, start_assumed=False, pool=None)
+    return replace(
+        job,
+        start=None,
+        end=None,
+        outcome=None,
+        last_seen=None,
+        start_assumed=False,
+        pool=None,
+        scheduled=None,
+        created_by=None,
+        restarts=None,
+        evictions=None,
+        paused_seconds=0.0,
+        image_pull_seconds=None,
+        usage=None,
+    )

@@ -80,12 +80,16 @@ def kept_by_day(connection: Connection, as_of: datetime, since: datetime | None)
     ]
 
 
-def _ran(at: int) -> tuple[ColumnElement[bool], ColumnElement[int]]:
-    """Whether a job had ended at ``at`` (microseconds), and how long it had been seen to run by then."""
+def _ran(at: int) -> tuple[ColumnElement[bool], ColumnElement[float]]:
+    """Whether a job had ended at ``at`` (microseconds), and how long it had been seen to run by then.
+
+    Without its pauses, as a promise has it; they are known once the job is gone.
+    """
     ended = and_(JOBS.c.end_us.is_not(None), JOBS.c.end_us <= at)
     lost = and_(JOBS.c.outcome.is_not(None), JOBS.c.outcome == str(Outcome.CENSORED), JOBS.c.last_seen_us <= at)
     until = case((ended, JOBS.c.end_us), (lost, JOBS.c.last_seen_us), else_=at)
-    return ended, until - JOBS.c.start_us
+    paused = case((or_(ended, lost), JOBS.c.paused_seconds), else_=0.0)
+    return ended, until - JOBS.c.start_us - paused * _SECOND_US
 
 
 def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:

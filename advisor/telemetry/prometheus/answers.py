@@ -98,6 +98,8 @@ def _as_series(found: dict[str, Any], tally: RejectionTally) -> dict[str, Any] |
     labels = found.get("metric")
     if not isinstance(labels, dict) or not found.keys() & {"values", "value", "histograms", "histogram"}:
         return found
+    if not all(isinstance(value, str) for value in labels.values()):
+        return found
     histograms = found.get("histograms", [found["histogram"]] if "histogram" in found else [])
     if histograms:
         tally.add(HISTOGRAM, str(labels), len(histograms))

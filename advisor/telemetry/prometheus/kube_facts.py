@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -19,6 +19,9 @@ Labels: TypeAlias = tuple[str, ...]
 
 JOB_CREATED = "kube_job_created"
 JOB_CREATED_FIRST = "kube_job_created, the first of an hour"
+
+_MOST = 1e11
+"""No moment (Unix seconds: the year 5138), count or amount that it tells of is larger."""
 
 
 @dataclass(slots=True)
@@ -110,7 +113,7 @@ class KubeFacts:
 
     def add(self, reading: Reading, answer: Iterable[Series]) -> None:
         """What one chunk answered to ``reading``. Chunks come in order of time."""
-        for series in answer:
+        for series in self._sound(reading, answer):
             labels = tuple(_own(series.labels, name) for name in reading.labels)
             if reading.of == "job":
                 namespace = _own(series.labels, "namespace")
@@ -125,6 +128,16 @@ class KubeFacts:
             positive = series.times[series.values > 0]
             at = float(positive[-1]) if positive.size else -math.inf
             facts.tell(reading.metric, labels, value, at, least=reading.least)
+
+    def _sound(self, reading: Reading, answer: Iterable[Series]) -> Iterator[Series]:
+        """The series without samples that kube-state-metrics never wrote: one of them must not stop a whole reading."""
+        for series in answer:
+            sound = (series.values >= 0.0) & (series.values <= _MOST)
+            if not sound.all():
+                example = f"{reading.metric}{dict(series.labels)}: {series.values[~sound][0]:g}"
+                self._tally.add("value_out_of_range", example, int((~sound).sum()))
+            if sound.any():
+                yield Series(series.labels, series.times[sound], series.values[sound])
 
     def _node(self, labels: Mapping[str, str]) -> Facts:
         name = labels.get("node", "")

@@ -105,6 +105,9 @@ class PrometheusSource:
             return {}, ()
         begin = max(min(_started(work.job) for work in ended), span[0])
         end = min(max(_gone(work.job) for work in ended) + timedelta(seconds=self.options.step_seconds), span[1])
+        if end <= begin:
+            # All of them ended before what is read, and only their pods are still told of.
+            return {}, ()
         meter = UsageMeter(self.options.step_seconds)
         # Those that still run, or ended long ago, are known too: they are no strangers on the devices they share.
         meter.know(_pods_of(work) for work in found if work.job.start is not None)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from advisor.domain.jobs import Job, Outcome
 from advisor.features.intake import Intake
 from advisor.features.replay import EventKind, events_of
-from tests.builders import NOON, a_history, a_job
+from tests.builders import NOON, a_history, a_job, a_usage
 
 MINUTE = timedelta(minutes=1)
 HISTORY = a_history(120, seed=3)
@@ -96,8 +96,10 @@ BEGUN = a_job("a", start=NOON + MINUTE, seconds=60.0, user="ada")
         replace(BEGUN, start=NOON + MINUTE + timedelta(seconds=1)),
         replace(BEGUN, end=NOON + 3 * MINUTE),
         replace(BEGUN, outcome=Outcome.FAILED),
+        replace(BEGUN, paused_seconds=30.0),
+        replace(BEGUN, usage=a_usage()),
     ],
-    ids=["user", "name", "start", "end", "outcome"],
+    ids=["user", "name", "start", "end", "outcome", "paused", "usage"],
 )
 def test_what_was_handed_out_and_is_corrected_is_not_exact(corrected):
     intake = Intake()
@@ -112,6 +114,20 @@ def test_a_pool_that_is_known_late_matters_to_no_duration():
     told(intake, NOON + 5 * MINUTE, replace(BEGUN, pool="a100"))
     assert intake.exact
     assert intake.jobs() == [("one", replace(BEGUN, pool="a100"))]
+
+
+def test_what_becomes_known_as_a_job_fares_corrects_nothing():
+    """A node, restarts, pauses and usage are told of by and by, and no request ever said them."""
+    waiting = replace(BEGUN, start=None, end=None, outcome=None)
+    given = replace(waiting, scheduled=NOON, created_by="Job/a")
+    running = replace(given, start=BEGUN.start, restarts=1, evictions=1, image_pull_seconds=2.0, paused_seconds=20.0)
+    ended = replace(running, end=BEGUN.end, outcome=BEGUN.outcome, paused_seconds=30.0, usage=a_usage())
+    intake = Intake()
+
+    found = [told(intake, NOON + 5 * MINUTE, job) for job in (waiting, given, running, ended)]
+
+    assert found == [[("a", "SUBMITTED")], [], [("a", "STARTED")], [("a", "ENDED")]]
+    assert intake.exact
 
 
 def test_a_correction_before_its_time_is_no_correction():

@@ -107,6 +107,15 @@ def test_a_job_lost_sight_of_counts_only_if_it_was_seen_beyond_its_p90(store):
     assert counted(store, NOON + DAY) == [(MIDNIGHT, 0, 1, 0, 0, 0)]
 
 
+def test_pauses_are_no_part_of_what_was_promised(store):
+    """A job that was evicted, waited for ten hours and then went on has run for as long as it ran."""
+    paused = {"seconds": 36_059.0, "paused_seconds": 36_000.0}
+    lost = {"seconds": None, "outcome": Outcome.CENSORED, "last_seen": NOON + timedelta(seconds=36_059)}
+    append(store, a_job("evicted", **paused), a_job("lost", paused_seconds=36_000.0, **lost))
+    store.record_promises([a_promise("evicted"), a_promise("lost")])
+    assert counted(store, NOON + 2 * DAY) == [(MIDNIGHT, 1, 0, 1, 1, 0)]
+
+
 def test_a_job_cancelled_before_it_began_is_no_promise_kept(store):
     append(store, a_job("never", start=None, seconds=None, end=NOON + MINUTE, outcome=Outcome.CANCELLED))
     store.record_promises([a_promise("never")])

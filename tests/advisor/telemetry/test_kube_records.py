@@ -153,6 +153,32 @@ def test_series_without_a_uid_are_counted():
     assert [each.reason for each in told.tally.rejections()] == ["series_without_uid"]
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -1.0, 1e18])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "kube_pod_status_scheduled_time",
+        "kube_pod_container_state_started",
+        "kube_pod_completion_time",
+        "kube_pod_container_status_restarts_total",
+        "kube_job_created",
+        "kube_job_status_completion_time",
+        "kube_job_spec_parallelism",
+    ],
+)
+def test_a_value_that_nothing_has_is_counted_and_stops_no_reading(metric, value):
+    told = Told().a_pod(Running=HOUR, Succeeded=2 * HOUR)
+    told.say("kube_pod_completion_time", 4000).say("kube_pod_owner", 1, owner_kind="Job", owner_name="train")
+    told.say("kube_job_created", 50, namespace="ml", job_name="train")
+    sound = told.pod()
+
+    who = {"namespace": "ml", "job_name": "train"} if metric.startswith("kube_job") else {}
+    told.say(metric, value, at=3 * HOUR, **who)
+
+    assert told.pod() == sound
+    assert [(each.reason, each.count) for each in told.tally.rejections()] == [("value_out_of_range", 1)]
+
+
 def test_a_restart_moves_the_start_of_a_container_and_not_of_the_pod():
     told = Told().a_pod(Running=HOUR).say("kube_pod_container_state_started", 3000, at=2 * HOUR, container="main")
     told.say("kube_pod_container_status_restarts_total", 2, container="main").last["u1"] = 8 * HOUR - 60

@@ -115,6 +115,7 @@ def test_warnings_infos_and_a_partial_answer_are_told():
         b'{"status":"success","data":{"resultType":"matrix","result":{"metric":{},"values":[]}}}',
         b'{"status":"success","data":{"resultType":"scalar","result":"7"}}',
         b'{"metric":{},"values":[]}',
+        b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"pod":[1]},"values":[[60,"1"]]}]}}',
         b"[" * 100_000,
         b"\xff\xfe\xfa",
     ],

@@ -36,6 +36,17 @@ def test_what_was_open_when_a_reader_went_away_for_longer_than_it_looks_back_is_
     assert found["train"].end == NOON - timedelta(days=11.5)
 
 
+def test_jobs_that_all_ended_before_what_is_read_are_told_of_while_their_pods_stay():
+    """A quiet weekend: what is left of the jobs before it are their pods."""
+    pod = {"uid": "uid-train", "namespace": "ml", "pod": "train-0"}
+    started = Told("kube_pod_start_time", NOW - 3 * DAY + 60, pod, NOW - 3 * DAY)
+
+    found = read([*a_node_told(), *a_job_told(NOW - 3 * DAY, 0.5 * DAY), started], None, days=1.0)
+
+    assert found["train"].end == NOON - timedelta(days=2.5)
+    assert found["train"].usage is None
+
+
 def test_a_job_that_ended_long_before_the_last_reading_is_no_stranger_on_the_device_it_had():
     series = [
         *a_job_told(NOW - 3 * DAY, 0.5 * DAY, "before", "GPU-a"),
