@@ -19,10 +19,13 @@ from advisor.domain.jobs import Job, Outcome
 from tests.telemetry_world.exposition import KSM_JOB, Telemetry
 from tests.telemetry_world.faults import ClockSkew
 from tests.telemetry_world.things import JobObject, Pod, Sharing, Work
+from tests.telemetry_world.world import World
 
-__all__ = ["Expected", "expected", "kube_state_scrapes"]
+__all__ = ["Expected", "expected", "kube_state_scrapes", "watched"]
 
 Floats = NDArray[np.float64]
+_LOOKS = 0.5
+"""Seconds between two looks of one who misses nothing: worlds change at whole seconds."""
 _WORST_FIRST = (Outcome.FAILED, Outcome.CANCELLED, Outcome.CENSORED, Outcome.COMPLETED)
 
 
@@ -90,13 +93,26 @@ def expected(telemetry: Telemetry) -> tuple[Expected, ...]:
     return tuple(observer.of(work, shared) for work in telemetry.world.works)
 
 
+def watched(world: World) -> tuple[Expected, ...]:
+    """What is to be found of each piece of work by one who is told of every change, as one who looks twice a second."""
+    looks = np.arange(world.start, world.end, _LOOKS)
+    observer = _Observer(looks, _LOOKS, 0.0, losses=True)
+    shared = world.spec.sharing is not Sharing.WHOLE
+    return tuple(observer.of(work, shared) for work in world.works)
+
+
 @dataclass(frozen=True, slots=True)
 class _Observer:
-    """``scrapes`` of kube-state-metrics that were kept, every ``interval`` seconds but for gaps."""
+    """``scrapes`` of kube-state-metrics that were kept, every ``interval`` seconds but for gaps.
+
+    ``losses`` is whether it is told when a node was lost, from when on nobody knows what its pods do; to others they
+    are there until their objects go.
+    """
 
     scrapes: Floats
     interval: float
     skew: float
+    losses: bool = False
 
     def of(self, work: Work, shared: bool) -> Expected:
         """What is to be found of ``work``."""
@@ -153,6 +169,8 @@ class _Observer:
             if pod.reason == "Evicted":
                 return pod.ended, Outcome.CENSORED, False
             return pod.ended, Outcome.COMPLETED if pod.phase == "Succeeded" else Outcome.FAILED, True
+        if self.losses and pod.reason == "NodeLost":
+            return pod.reason_from, Outcome.CENSORED, False
         if after == len(self.scrapes):
             return None, None, True
         last = float(self.scrapes[after - 1])
