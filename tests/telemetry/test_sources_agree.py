@@ -5,8 +5,7 @@ What each may tell otherwise is written down here, and nothing else is let throu
 * A Job that waits and has no pod yet is known to the API server alone.
 * A list tells the start of a pod that was evicted, or had restarted more than once, as no earlier than its kubelet
   took it, and not which pool and kind of GPU a pod had whose node is gone.
-* Samples tell the end of what vanished to the scrape, and of a pod whose node was lost that it was there until its
-  object went; they miss what was there for less than a scrape.
+* Samples tell the end of what vanished, or lost its node, to the scrape, and miss what was there for less than one.
 """
 
 from __future__ import annotations
@@ -144,14 +143,8 @@ def _told_by(
             yield by_sample
             continue
         job = replace(jobs[by_object.job.id], id=by_sample.job.id)
-        lost = max((_seconds_lost(pod) for pod in by_sample.work.pods), default=0.0)
-        yield replace(
-            by_sample,
-            job=job,
-            end_within=by_sample.end_within + lost,
-            paused_within=by_sample.paused_within + lost,
-            in_doubt=by_sample.in_doubt or _missed(by_object.work, interval),
-        )
+        missed = _missed(by_object.work, interval)
+        yield replace(by_sample, job=job, in_doubt=by_sample.in_doubt or missed)
 
 
 def _missed(work: Work, interval: float) -> bool:
@@ -168,9 +161,3 @@ def _brief(pod: Pod, interval: float) -> bool:
         pod.deleted - moment < interval for moment in moments if moment is not None and moment != pod.deleted
     )
     return before_gone or any(one.end is not None and one.end - one.start < interval for one in pod.attempts)
-
-
-def _seconds_lost(pod: Pod) -> float:
-    if pod.reason != "NodeLost" or pod.reason_from is None or pod.deleted is None:
-        return 0.0
-    return float(pod.deleted - pod.reason_from)

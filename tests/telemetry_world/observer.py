@@ -2,7 +2,8 @@
 
 It looks at the world, never at series, and knows which pods are whose, so it has nothing to find out. The rules are
 those of the project: a pod that vanished while kube-state-metrics was being scraped was cancelled when it was last
-seen, one that vanished in a gap or with its node is censored then, and so is one that was evicted.
+seen, one that vanished in a gap is censored then, one whose node was lost when it was last seen on one that was not,
+and so is one that was evicted.
 """
 
 from __future__ import annotations
@@ -96,23 +97,18 @@ def expected(telemetry: Telemetry) -> tuple[Expected, ...]:
 def watched(world: World) -> tuple[Expected, ...]:
     """What is to be found of each piece of work by one who is told of every change, as one who looks twice a second."""
     looks = np.arange(world.start, world.end, _LOOKS)
-    observer = _Observer(looks, _LOOKS, 0.0, losses=True)
+    observer = _Observer(looks, _LOOKS, 0.0)
     shared = world.spec.sharing is not Sharing.WHOLE
     return tuple(observer.of(work, shared) for work in world.works)
 
 
 @dataclass(frozen=True, slots=True)
 class _Observer:
-    """``scrapes`` of kube-state-metrics that were kept, every ``interval`` seconds but for gaps.
-
-    ``losses`` is whether it is told when a node was lost, from when on nobody knows what its pods do; to others they
-    are there until their objects go.
-    """
+    """``scrapes`` of kube-state-metrics that were kept, every ``interval`` seconds but for gaps."""
 
     scrapes: Floats
     interval: float
     skew: float
-    losses: bool = False
 
     def of(self, work: Work, shared: bool) -> Expected:
         """What is to be found of ``work``."""
@@ -169,14 +165,16 @@ class _Observer:
             if pod.reason == "Evicted":
                 return pod.ended, Outcome.CENSORED, False
             return pod.ended, Outcome.COMPLETED if pod.phase == "Succeeded" else Outcome.FAILED, True
-        if self.losses and pod.reason == "NodeLost":
-            return pod.reason_from, Outcome.CENSORED, False
+        if pod.reason == "NodeLost" and pod.reason_from is not None and self._any(pod.reason_from, pod.deleted):
+            # From when it is told that its node was lost nobody knows what it does, though its object stays.
+            place = int(np.searchsorted(self.scrapes, pod.reason_from, "left"))
+            before = float(self.scrapes[place - 1]) if place else 0.0
+            return max(before, float(pod.created)), Outcome.CENSORED, False
         if after == len(self.scrapes):
             return None, None, True
         last = float(self.scrapes[after - 1])
         unwatched = self.scrapes[after] - last > 1.5 * self.interval
-        lost = pod.reason == "NodeLost" and pod.reason_from is not None and pod.reason_from <= last
-        return last, Outcome.CENSORED if unwatched or lost else Outcome.CANCELLED, False
+        return last, Outcome.CENSORED if unwatched else Outcome.CANCELLED, False
 
     def _objects(self, work: Work) -> list[JobObject]:
         """Its Jobs that were seen."""
