@@ -216,6 +216,7 @@ def works_of(history: History) -> list[Work]:
         pods=tuple(history.pods + history.running),
         endings=tuple(history.endings),
         pool=plan.pool,
+        containers=plan.containers,
     )
     if creator is not None and not plan.tasks:
         return [one]

@@ -2,7 +2,8 @@
 
 It looks at the world, never at series, and knows which pods are whose, so it has nothing to find out. The rules are
 those of the project: a pod that vanished while kube-state-metrics was being scraped was cancelled when it was last
-seen, one that vanished in a gap or with its node is censored then, and so is one that was evicted.
+seen, one that vanished in a gap is censored then, one whose node was lost when it was last seen on one that was not,
+and so is one that was evicted.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from advisor.domain.jobs import Job, Outcome
 from tests.telemetry_world.exposition import KSM_JOB, Telemetry
 from tests.telemetry_world.faults import ClockSkew
 from tests.telemetry_world.things import JobObject, Pod, Sharing, Work
+from tests.telemetry_world.world import World
 
-__all__ = ["Expected", "expected", "kube_state_scrapes"]
+__all__ = ["Expected", "expected", "kube_state_scrapes", "watched"]
 
 Floats = NDArray[np.float64]
+_LOOKS = 0.5
+"""Seconds between two looks of one who misses nothing: worlds change at whole seconds."""
 _WORST_FIRST = (Outcome.FAILED, Outcome.CANCELLED, Outcome.CENSORED, Outcome.COMPLETED)
 
 
@@ -90,6 +94,14 @@ def expected(telemetry: Telemetry) -> tuple[Expected, ...]:
     return tuple(observer.of(work, shared) for work in telemetry.world.works)
 
 
+def watched(world: World) -> tuple[Expected, ...]:
+    """What is to be found of each piece of work by one who is told of every change, as one who looks twice a second."""
+    looks = np.arange(world.start, world.end, _LOOKS)
+    observer = _Observer(looks, _LOOKS, 0.0)
+    shared = world.spec.sharing is not Sharing.WHOLE
+    return tuple(observer.of(work, shared) for work in world.works)
+
+
 @dataclass(frozen=True, slots=True)
 class _Observer:
     """``scrapes`` of kube-state-metrics that were kept, every ``interval`` seconds but for gaps."""
@@ -153,12 +165,16 @@ class _Observer:
             if pod.reason == "Evicted":
                 return pod.ended, Outcome.CENSORED, False
             return pod.ended, Outcome.COMPLETED if pod.phase == "Succeeded" else Outcome.FAILED, True
+        if pod.reason == "NodeLost" and pod.reason_from is not None and self._any(pod.reason_from, pod.deleted):
+            # From when it is told that its node was lost nobody knows what it does, though its object stays.
+            place = int(np.searchsorted(self.scrapes, pod.reason_from, "left"))
+            before = float(self.scrapes[place - 1]) if place else 0.0
+            return max(before, float(pod.created)), Outcome.CENSORED, False
         if after == len(self.scrapes):
             return None, None, True
         last = float(self.scrapes[after - 1])
         unwatched = self.scrapes[after] - last > 1.5 * self.interval
-        lost = pod.reason == "NodeLost" and pod.reason_from is not None and pod.reason_from <= last
-        return last, Outcome.CENSORED if unwatched or lost else Outcome.CANCELLED, False
+        return last, Outcome.CENSORED if unwatched else Outcome.CANCELLED, False
 
     def _objects(self, work: Work) -> list[JobObject]:
         """Its Jobs that were seen."""

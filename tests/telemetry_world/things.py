@@ -182,7 +182,7 @@ class Work:
     """One piece of work, which is one job: its pods in order, and the Jobs behind them.
 
     ``creator`` is the object that counts as having made the pods, None where each pod is a job of its own.
-    ``endings`` says how each run stopped.
+    ``endings`` says how each run stopped, ``containers`` are those of the template of its pods.
     """
 
     story: str
@@ -194,3 +194,4 @@ class Work:
     pods: tuple[Pod, ...]
     endings: tuple[Ending, ...]
     pool: str
+    containers: tuple[Container, ...] = ()

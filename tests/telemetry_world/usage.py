@@ -36,8 +36,8 @@ def usage_of(world: World, work: Work) -> GpuUsage | None:
     for pods, begin, until in spans:
         times = np.arange(begin, until, every)
         # What several of its pods do on one GPU is one share of it.
-        shares: dict[tuple[str, str | None], np.ndarray] = {}
-        memories: dict[tuple[str, str | None], np.ndarray] = {}
+        shares: dict[tuple[str, int | None], np.ndarray] = {}
+        memories: dict[tuple[str, int | None], np.ndarray] = {}
         for pod in pods:
             for place in dict.fromkeys((slot.uuid, slot.instance) for slot in pod.slots):
                 slots = [slot for slot in pod.slots if (slot.uuid, slot.instance) == place]

@@ -54,6 +54,13 @@ class World:
         """When it is looked at."""
         return self.spec.end
 
+    def until(self, days: float) -> World:
+        """The same world, looked at after so many days."""
+        spec = replace(self.spec, days=days)
+        nodes = (replace(one, removed=_before(one.removed, spec.end)) for one in self.nodes if one.created < spec.end)
+        works = (_clipped(work, spec.end) for work in self.works)
+        return World(spec, tuple(nodes), tuple(work for work in works if work.pods or work.objects))
+
     @cached_property
     def pods(self) -> tuple[Pod, ...]:
         """Every pod by creation."""

@@ -155,8 +155,9 @@ def _moments(spec: Json, status: Json, before: PodObject | None) -> dict[str, da
 def _started(status: Json, initialised: datetime | None, before: PodObject | None) -> datetime | None:
     """When the first container first ran.
 
-    The object tells of the present run and of the one before. Whoever restarted more often ran from soon after its
-    initialisation; what was seen earlier is kept.
+    The object tells of the present run and of the one before; what was seen earlier is kept. Whoever had restarted
+    more often when it was first seen ran from soon after its initialisation, and what had been evicted by then, with
+    nothing told of its containers, from when its kubelet took it.
     """
     found = [
         moment
@@ -164,10 +165,13 @@ def _started(status: Json, initialised: datetime | None, before: PodObject | Non
         for state in _states(container)
         if (moment := _moment(state.get("startedAt"))) is not None
     ]
-    if found and initialised is not None and any(_restarts(c) > 1 for c in parts(status, "containerStatuses")):
-        found.append(initialised)
     if before is not None and before.started is not None:
         found.append(before.started)
+    elif found and initialised is not None and any(_restarts(c) > 1 for c in parts(status, "containerStatuses")):
+        found.append(initialised)
+    elif before is None and status.get("reason") == "Evicted" and not found:
+        # Some kubelets drop the statuses of what they evict; it is they who evict what runs there.
+        found += [moment for moment in (_moment(status.get("startTime")),) if moment is not None]
     return min(found) if found else None
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from advisor.telemetry.prometheus.client import Query
 from advisor.telemetry.prometheus.kube_facts import Facts, KubeFacts
@@ -28,8 +30,14 @@ from advisor.telemetry.tally import RejectionTally
 
 __all__ = ["KubeQuestions", "Queries", "read_kube_records", "watched"]
 
+Floats = NDArray[np.float64]
+
 _TERMINAL = ("Succeeded", "Failed")
 _OWNED = "label_slice_advisor_io_owned"
+_REASON = "kube_pod_status_reason"
+_NODE_LOST = "NodeLost"
+_LONGEST_LOST = 24 * HOUR
+"""How far back the moment is looked up at which a node that stays lost was first told to be."""
 _AT_A_TIME = 100
 _WATCHED = ("kube_node_info", "kube_pod_info")
 """What shows that kube-state-metrics was scraped: the first that exists."""
@@ -90,11 +98,13 @@ def read_kube_records(queries: Queries, asked: KubeQuestions, tally: RejectionTa
     for reading, text in zip(readings, texts, strict=True):
         facts.add(reading, queries.instant(text, asked.now))
     last = _LastSeen(queries, hours, asked.now)
+    last_seen = last.of_pods(facts)
     return KubeRecords(
         facts=facts,
         watch=watched(queries, asked.start, asked.now, asked.step_seconds),
-        last_seen=last.of_pods(facts),
+        last_seen=last_seen,
         last_of_nodes=last.of_nodes(facts),
+        first_lost=last.first_lost(facts, last_seen),
         labels=asked.labels,
         user_labels=asked.user_labels,
     )
@@ -113,7 +123,7 @@ def watched(queries: Queries, start: datetime, now: datetime, step_seconds: int)
 
 
 class _LastSeen:
-    """Looks up the last samples of what is no longer told of, as they were stored."""
+    """Looks up the samples, as they were stored, between which something ceased to be told of, or began."""
 
     def __init__(self, queries: Queries, hours: Window, now: datetime) -> None:
         self._queries = queries
@@ -136,24 +146,54 @@ class _LastSeen:
         gone = ((name, at) for name, at in told if at is not None and at < self._last_hour)
         return self._find("kube_node_info", (), "node", gone)
 
+    def first_lost(self, facts: KubeFacts, last_seen: Mapping[str, float]) -> dict[str, float]:
+        """When each pod was first told to have lost its node, by uid, where that held until it was ``last_seen``."""
+        lost = [(uid, _last_lost(pod)) for uid, pod in facts.pods.items() if uid in last_seen]
+        first: dict[str, float] = {}
+        last: dict[str, float] = {}
+        for uid, times in self._samples(_REASON, (Matcher("reason", "=", _NODE_LOST),), "uid", lost, _LONGEST_LOST):
+            first[uid] = min(first.get(uid, math.inf), float(times[0]))
+            last[uid] = max(last.get(uid, 0.0), float(times[-1]))
+        # Nodes come back, and with them pods that nobody had stopped.
+        return {uid: moment for uid, moment in first.items() if last[uid] >= last_seen[uid]}
+
     def _find(
         self, metric: str, matchers: tuple[Matcher, ...], label: str, wanted: Iterable[tuple[str, float | None]]
     ) -> dict[str, float]:
+        """The last moment at which each of those ``wanted``, by name and hour, was told of above zero."""
+        found: dict[str, float] = {}
+        for name, times in self._samples(metric, matchers, label, wanted, HOUR):
+            found[name] = max(found.get(name, 0.0), float(times[-1]))
+        return found
+
+    def _samples(
+        self,
+        metric: str,
+        matchers: tuple[Matcher, ...],
+        label: str,
+        wanted: Iterable[tuple[str, float | None]],
+        seconds: int,
+    ) -> Iterator[tuple[str, Floats]]:
+        """When each was told of above zero in so many ``seconds`` up to the end of its hour, series by series."""
         by_hour: dict[float, list[str]] = defaultdict(list)
         for name, at in wanted:
             if at is not None:
                 by_hour[at].append(name)
-        found: dict[str, float] = {}
         for hour, names in by_hour.items():
             moment = min(datetime.fromtimestamp(hour, UTC), self._now)
             for first in range(0, len(names), _AT_A_TIME):
                 some = Matcher(label, "=~", any_of(sorted(names)[first : first + _AT_A_TIME]))
                 text = self._queries.text(Selector(metric, (*matchers, some)))
-                for series in self._queries.instant(f"{text}[{HOUR}s]", moment):
-                    name, alive = series.labels[label], series.times[series.values > 0]
-                    if alive.size:
-                        found[name] = max(found.get(name, 0.0), float(alive[-1]))
-        return found
+                for series in self._queries.instant(f"{text}[{seconds}s]", moment):
+                    told = series.times[series.values > 0]
+                    if told.size:
+                        yield series.labels[label], told
+
+
+def _last_lost(pod: Facts) -> float | None:
+    """The hour in which its node was last told to be lost, None where it never was."""
+    value, at = pod.told.get(_REASON, {}).get((_NODE_LOST,), (0.0, 0.0))
+    return at if value > 0 else None
 
 
 def _needs_an_end(pod: Facts) -> bool:

@@ -50,6 +50,11 @@ class Watch:
         place = int(np.searchsorted(self.scrapes, moment + 0.5 * self.interval, side="left"))
         return float(self.scrapes[place]) if place < self.scrapes.size else None
 
+    def before(self, moment: float) -> float | None:
+        """The last look before ``moment``, None where there was none."""
+        place = int(np.searchsorted(self.scrapes, moment, side="left"))
+        return float(self.scrapes[place - 1]) if place else None
+
     def missed(self, moment: float) -> bool:
         """Whether nobody looked for a while after ``moment``: what vanished then may have lived on."""
         following = self.after(moment)
@@ -62,7 +67,8 @@ class KubeRecords:
 
     ``last_seen`` is the last sample of each pod (by uid) that had not ended by then, exact to the scrape, and
     ``last_of_nodes`` that of each node that is gone;
-    ``gpus_of_node`` how many GPUs a node has by another count, where its labels do not say how they are shared.
+    ``first_lost`` is when each pod (by uid) was first told to have lost its node: nobody knows what it does then.
+    ``gpus_of_node`` is how many GPUs a node has by another count, where its labels do not say how they are shared.
     Of ``labels``, asked of pods, ``user_labels`` name the user: the first that is there.
     """
 
@@ -70,6 +76,7 @@ class KubeRecords:
     watch: Watch
     last_seen: Mapping[str, float]
     last_of_nodes: Mapping[str, float] = field(default_factory=dict)
+    first_lost: Mapping[str, float] = field(default_factory=dict)
     gpus_of_node: Mapping[str, int] = field(default_factory=dict)
     user_labels: Sequence[str] = ()
     labels: Sequence[str] = ()
@@ -138,6 +145,8 @@ class KubeRecords:
         reason = taken or next(iter([*reasons, *words]), None)
         terminal = next((outcome for phase, outcome in _TERMINAL.items() if phase in phases), None)
         seen = self.last_seen.get(uid)
+        if terminal is None and uid in self.first_lost:
+            return None, Outcome.CENSORED, self._before_it_was_lost(uid, facts), reason
         if terminal is None:
             with_node = seen is not None and self._went_with_its_node(facts, seen)
             return (*self._vanished(seen, words, started, taken=taken is not None or with_node), reason)
@@ -149,6 +158,11 @@ class KubeRecords:
         if taken is not None and terminal is Outcome.FAILED:
             return None, Outcome.CENSORED, end, reason
         return end, terminal, None, reason
+
+    def _before_it_was_lost(self, uid: str, facts: Facts) -> float | None:
+        """When a pod was last seen on a node that still answered."""
+        before, created = self.watch.before(self.first_lost[uid]), facts.value("kube_pod_created")
+        return max((moment for moment in (before, created) if moment is not None), default=None)
 
     def _went_with_its_node(self, facts: Facts, seen: float) -> bool:
         """Whether its node was not seen for longer than the pod itself: work that ends leaves its node behind."""

@@ -137,6 +137,21 @@ def test_after_many_restarts_it_ran_from_its_initialisation_or_from_where_it_was
     assert read(pod_object(started=500, status=status)).started == at(60)
     seen_before = read(pod_object(started=75))
     assert read(pod_object(started=500, status=restarted(1)), seen_before).started == at(75)
+    # Its image was pulled between the two: where its start was seen nothing has to be guessed.
+    assert read(pod_object(started=500, status=status), seen_before).started == at(75)
+
+
+def evicted(**more: Any) -> dict[str, Any]:
+    status = {"reason": "Evicted", "startTime": stamp(20), "containerStatuses": []}
+    return pod_object(scheduled=10, phase="Failed", status={**status, **more})
+
+
+def test_what_was_evicted_before_anybody_looked_ran_from_when_its_kubelet_took_it():
+    assert read(evicted()).started == at(20)
+    assert read(evicted(), read(pod_object(started=75))).started == at(75)
+    # Somebody watched it, and it never began to run.
+    assert read(evicted(), read(pod_object(scheduled=10))).started is None
+    assert read(evicted(reason="UnexpectedAdmissionError")).started is None
 
 
 def test_pulling_the_image_lies_between_the_sandbox_and_the_first_container():

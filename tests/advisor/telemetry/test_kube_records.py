@@ -118,6 +118,16 @@ def test_a_pod_that_went_with_its_node_was_taken_by_the_system():
     assert told.pod().outcome is Outcome.CANCELLED
 
 
+@pytest.mark.parametrize("seen", [5000.0, 8 * HOUR - 60])
+def test_of_a_pod_whose_node_was_lost_nothing_is_known_from_then_on(seen):
+    """Its object may stay for as long as nobody takes the node away."""
+    told = Told().a_pod(Running=HOUR).say("kube_pod_status_reason", 1, reason="NodeLost")
+    told.last["u1"] = seen
+    pod = told.pod(first_lost={"u1": 4500.0})
+    assert (pod.outcome, pod.ended, pod.last_seen, pod.reason) == (Outcome.CENSORED, None, at(4440), "NodeLost")
+    assert told.pod(first_lost={"u1": 60.0}).last_seen == at(100)
+
+
 @pytest.mark.parametrize("metric", ["kube_pod_status_reason", "kube_pod_status_disruption_reason"])
 def test_an_evicted_pod_is_censored(metric):
     reason = "Evicted" if metric.endswith("status_reason") else "PreemptionByScheduler"
