@@ -24,7 +24,9 @@ Progress = Callable[[int, int], None]
 """Told how many rows of how many are done."""
 
 _CHUNK = 2000
-_ID, _SUBMIT, _START, _END = (COLUMNS.index(name) for name in ("id", "submit_us", "start_us", "end_us"))
+_ID, _SUBMIT, _START, _END, _LAST_SEEN = (
+    COLUMNS.index(name) for name in ("id", "submit_us", "start_us", "end_us", "last_seen_us")
+)
 _MEASURED = slice(-len(USAGE_COLUMNS), None)
 _VALUES = [JOBS.c[name] for name in COLUMNS]
 # The statement's own names for values and keys must differ where a column is both.
@@ -70,7 +72,11 @@ class _Sorted:
                 f"id {row[_ID]!r} was submitted at {from_microseconds(stored[_SUBMIT]).isoformat()}, "
                 f"now at {from_microseconds(row[_SUBMIT]).isoformat()}"
             )
-        elif _known(row) < _known(stored) or (kept := _with_measurements(row, stored)) == stored:
+        elif (
+            _known(row) < _known(stored)
+            or _seen_before(row, stored)
+            or (kept := _with_measurements(row, stored)) == stored
+        ):
             self.unchanged += 1
         else:
             self.changed.append(kept)
@@ -135,6 +141,12 @@ def _known(row: Row) -> int:
     if row[_END] is not None:
         return 2
     return 0 if row[_START] is None else 1
+
+
+def _seen_before(row: Row, stored: Row) -> bool:
+    """Whether a job without a known end was seen later already than ``row`` says: an older reading, told late."""
+    seen, before = row[_LAST_SEEN], stored[_LAST_SEEN]
+    return row[_END] is None and seen is not None and before is not None and seen < before
 
 
 def _with_measurements(row: Row, stored: Row) -> Row:

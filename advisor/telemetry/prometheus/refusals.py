@@ -33,7 +33,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, query: str | N
     if 300 <= status < 400:
         target = headers.get("location", "").split("?")[0]
         limit = f"the server redirects (HTTP {status}) to {_host(target)}, perhaps to sign in"
-        return Refused("prometheus.url", None, limit, "Give the address it redirects to, or credentials.")
+        return Refused("prometheus.url", _GIVEN, limit, "Give the address it redirects to, or credentials.")
     if status >= 500:
         return Transient(f"The metrics server failed (HTTP {status}): {text}")
     if status in _REMEDIES:
@@ -44,14 +44,18 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, query: str | N
     return Refused("query", query, limit, "Correct the query, or the settings it is made of.")
 
 
+_GIVEN = "the address given"
+"""In place of the address itself, which may be told only where its user sees it."""
+
+
 def no_api(content_type: str, body: bytes, why: str) -> Refused:
     """The error of an answer that came with success and is not of this API: a login page, most often."""
     if "html" in content_type or body.lstrip()[:1] == _PAGE:
         title = re.search(rb"<title[^>]*>(.*?)</title>", body, re.IGNORECASE | re.DOTALL)
         named = f" ({_cut(title[1].decode(errors='replace'))})" if title else ""
         limit = f"it answers with a web page{named}, not with JSON; a page to sign in?"
-        return Refused("prometheus.url", None, limit, "Give credentials, or the address of the API behind that page.")
-    return Refused("prometheus.url", None, f"what answers is no Prometheus: {why}", "Give the address of the API.")
+        return Refused("prometheus.url", _GIVEN, limit, "Give credentials, or the address of the API behind that page.")
+    return Refused("prometheus.url", _GIVEN, f"what answers is no Prometheus: {why}", "Give the address of the API.")
 
 
 def said(body: bytes) -> str:

@@ -272,3 +272,10 @@ def test_a_job_that_was_lost_sight_of_and_is_told_of_again_is_open_again(store):
     store.append(a_batch(job, watermark=NOON + 2 * MINUTE, whole=True), LATER)
 
     assert store.jobs(LATER) == [job]
+
+
+def test_an_older_reading_told_late_does_not_unlearn_how_long_a_job_was_seen(store):
+    later, earlier = (a_job("1", seconds=None, outcome=Outcome.CENSORED, last_seen=NOON + n * MINUTE) for n in (30, 10))
+    store.append(a_batch(later), LATER)
+    assert store.append(a_batch(earlier), LATER).unchanged == 1
+    assert store.jobs(LATER) == [later]
