@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 __all__ = ["environment", "gsa", "started"]
@@ -26,15 +28,22 @@ def gsa(home: Path, *arguments: str, under: tuple[str, ...] = (), **more: str) -
     )
 
 
-def started(home: Path, *arguments: str, **more: str) -> subprocess.Popen[str]:
-    """Start ``gsa`` and leave it running; what it prints is lost, so that it never waits for a reader."""
-    return subprocess.Popen(
+@contextmanager
+def started(home: Path, *arguments: str, **more: str) -> Iterator[subprocess.Popen[str]]:
+    """``gsa``, running; what it prints is lost, so that it never waits for a reader. A test that fails ends it."""
+    process = subprocess.Popen(
         _command(arguments),
         env=environment(home, more),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         text=True,
     )
+    with process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
 
 
 def _command(arguments: tuple[str, ...]) -> list[str]:

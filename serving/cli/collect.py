@@ -170,10 +170,15 @@ def _answer_metrics(port: int, store: HistoryStore) -> None:
         raise Refused("--metrics-port", port, limit, "Choose another port.") from error
 
 
+_HEARD_WITHIN_SECONDS = 0.5
+
+
 def _run(loops: Sequence[CollectLoop]) -> None:
     """Each loop in a thread of its own, since one that is followed must not wait for another's long reading."""
     threads = [threading.Thread(target=loop.run, name="collecting", daemon=True) for loop in loops]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        # The system may hand a signal to any thread, and its handler runs when this one next wakes.
+        while thread.is_alive():
+            thread.join(_HEARD_WITHIN_SECONDS)
