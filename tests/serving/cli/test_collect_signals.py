@@ -27,6 +27,8 @@ class Waiting:
         self.heard = False
 
     def run(self) -> None:
+        # By then the main thread waits for this one.
+        self._stopping.wait(0.5)
         signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
         self.heard = self._stopping.wait(10.0)
 
