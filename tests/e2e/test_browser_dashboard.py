@@ -197,7 +197,7 @@ def test_the_manifest_is_copied(browser, bases):
     page, _ = opened(context, bases["fresh"], "/pools/a100")
 
     page.click("button.copy")
-    page.wait_for_function("document.querySelector('button.copy').textContent === 'Copied'")
+    page.locator("button.copy", has_text="Copied").wait_for()
 
     assert page.evaluate("navigator.clipboard.readText()").startswith("apiVersion: karpenter.sh/v1")
     context.close()
