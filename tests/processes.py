@@ -30,7 +30,10 @@ def gsa(home: Path, *arguments: str, under: tuple[str, ...] = (), **more: str) -
 
 @contextmanager
 def started(home: Path, *arguments: str, **more: str) -> Iterator[subprocess.Popen[str]]:
-    """``gsa``, running; what it prints is lost, so that it never waits for a reader. A test that fails ends it."""
+    """``gsa``, running; what it prints is lost, so that it never waits for a reader.
+
+    Leaving waits for its end, which the test has asked for; a test that fails, or forgot to ask, kills it.
+    """
     process = subprocess.Popen(
         _command(arguments),
         env=environment(home, more),
@@ -41,9 +44,10 @@ def started(home: Path, *arguments: str, **more: str) -> Iterator[subprocess.Pop
     with process:
         try:
             yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
+            process.wait(_SECONDS)
+        except BaseException:
+            process.kill()
+            raise
 
 
 def _command(arguments: tuple[str, ...]) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from advisor.domain.plans import Advice, Mode
+from tests.e2e.charts import wait_for_charts
 from tests.serving.fake_service import FakePages, FakeService
 from tests.serving.fake_values import NOON, a_demand, a_pool, a_warm_plan, an_advice
 from tests.serving.http import an_app, running
@@ -97,7 +98,7 @@ def opened(context: BrowserContext, base: str, path: str) -> tuple[Page, list[st
         "request", lambda asked: wrong.append(f"off the origin: {asked.url}") if _foreign(asked.url, base) else None
     )
     page.goto(base + path, wait_until="load")
-    page.wait_for_function(DRAWN)
+    wait_for_charts(page)
     return page, wrong
 
 
@@ -105,7 +106,6 @@ def _foreign(url: str, base: str) -> bool:
     return not url.startswith((f"{base}/", "data:"))
 
 
-DRAWN = "[...document.querySelectorAll('.plot')].every(place => place.querySelector('.main-svg'))"
 CONTRAST = """() => {
   const channel = (c) => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
   const parsed = (text) => text.match(/[\\d.]+/g).map(Number);
@@ -150,7 +150,7 @@ def test_charts_take_the_colours_of_the_theme_and_follow_the_switch(browser, bas
     page.click("#theme")
     dark = page.evaluate(ink)
     page.reload(wait_until="load")
-    page.wait_for_function(DRAWN)
+    wait_for_charts(page)
 
     assert light != dark
     assert page.evaluate(ink) == dark, "the choice is kept"

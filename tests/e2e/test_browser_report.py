@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from dashboards.report import duration_report_html
 from tests.dashboards.reports import a_duration_report
+from tests.e2e.charts import wait_for_charts
 
 pytestmark = pytest.mark.browser
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRAWN = "[...document.querySelectorAll('.plot')].every(place => place.querySelector('.main-svg'))"
 STICKS_OUT = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
@@ -59,7 +59,7 @@ def test_the_report_draws_itself_without_a_server_and_fits_its_window(page: Page
     page.on("request", lambda asked: None if asked.url.startswith(("file:", "data:")) else wrong.append(asked.url))
 
     page.goto(reports[name], wait_until="load")
-    page.wait_for_function(DRAWN)
+    wait_for_charts(page)
 
     assert wrong == []
     assert page.locator(".plot").count() == (0 if name == "none" else 3)
@@ -68,10 +68,10 @@ def test_the_report_draws_itself_without_a_server_and_fits_its_window(page: Page
 
 def test_the_theme_can_be_switched_and_the_charts_follow(page: Page, reports) -> None:
     page.goto(reports["two"], wait_until="load")
-    page.wait_for_function(DRAWN)
+    wait_for_charts(page)
     ink = "getComputedStyle(document.querySelector('.xtick text')).fill"
     before = page.evaluate(ink)
 
     page.locator("#theme").click()
 
-    page.wait_for_function(f"{ink} !== {before!r}")
+    expect(page.locator(".xtick text").first).not_to_have_css("fill", before)
