@@ -12,10 +12,10 @@ from typing import Any
 from advisor.domain.jobs import Job, Outcome
 from advisor.domain.usage import ComputeSource, GpuUsage
 
-__all__ = ["COLUMNS", "USAGE_COLUMNS", "Row", "from_microseconds", "job_of", "row_of", "to_microseconds"]
+__all__ = ["COLUMNS", "SOURCED", "USAGE_COLUMNS", "Row", "from_microseconds", "job_of", "row_of", "to_microseconds"]
 
 Row = tuple[Any, ...]
-"""One value per name of :data:`COLUMNS`, None where unknown."""
+"""One value per name of :data:`COLUMNS`, or of :data:`SOURCED`; None where unknown."""
 
 USAGE_COLUMNS: tuple[str, ...] = (
     "usage_compute_mean",
@@ -57,12 +57,16 @@ COLUMNS: tuple[str, ...] = (
     "image_pull_seconds",
     *USAGE_COLUMNS,
 )
+"""What a source tells of a job."""
+
+SOURCED: tuple[str, ...] = (*COLUMNS, "source")
+"""The same and whose job it is: everything that is kept of it."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
 _COMPUTE_SOURCES = {str(source): source for source in ComputeSource}
-_BEFORE_USAGE = len(COLUMNS) - len(USAGE_COLUMNS)
+_BEFORE_USAGE, _TOLD = len(COLUMNS) - len(USAGE_COLUMNS), len(COLUMNS)
 _NOT_MEASURED: Row = (None,) * len(USAGE_COLUMNS)
 
 
@@ -134,7 +138,7 @@ def _usage_row(usage: GpuUsage) -> Row:
 
 
 def job_of(row: Row) -> Job:
-    """The job of a row in the order of :data:`COLUMNS`.
+    """The job of a row in the order of :data:`SOURCED`, or of :data:`COLUMNS`: then it has no source.
 
     Raises:
         Refused: the row breaks a rule of :class:`~advisor.domain.jobs.Job`.
@@ -169,7 +173,8 @@ def job_of(row: Row) -> Job:
         evictions=evictions,
         paused_seconds=paused_seconds,
         image_pull_seconds=image_pull_seconds,
-        usage=_usage_of(row[_BEFORE_USAGE:]),
+        usage=_usage_of(row[_BEFORE_USAGE:_TOLD]),
+        source=row[_TOLD] if len(row) > _TOLD else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -26,6 +27,11 @@ def seen(**more: Any) -> Seen:
 def stale() -> Seen:
     """The same two hours later."""
     return seen(now=NOON + timedelta(hours=2))
+
+
+def of_two_sources() -> Seen:
+    """A world whose history came from two clusters."""
+    return seen(history=replace(FakePages().history(), sources=("slurm-a", "slurm-b")))
 
 
 def unread() -> Seen:
