@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from advisor.domain.jobs import Job
@@ -28,7 +29,9 @@ class JobBatch:
     ``synthetic`` marks a generated workload, which must be labelled wherever it is shown. ``starts`` are those of
     nodes, where the source tells of them. ``overlapping`` says that the next reading looks at much of the same again:
     its rejections are then not added to these, and the fullest reading counts. ``whole`` says that every job of the
-    source that has not ended is in it, so that one it does not hold was lost sight of.
+    source that has not ended is in it, so that one it does not hold was lost sight of. ``pods`` are the uids of the
+    pods of each job, by its id, where it has any: by these work is recognised of which another source tells too. A
+    source called ``a/b`` tells of a part of what one called ``a`` does.
     """
 
     source: str
@@ -40,3 +43,4 @@ class JobBatch:
     starts: tuple[PoolStart, ...] = ()
     overlapping: bool = False
     whole: bool = False
+    pods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
@@ -12,6 +12,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from advisor.domain.ingest import JobBatch, Rejection
 from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
+from advisor.history.kin import kin_notes, kin_of, lost_kin, tell_kin, write_pods
 from advisor.history.reading import revision
 from advisor.history.rows import COLUMNS, USAGE_COLUMNS, Row, from_microseconds, row_of
 from advisor.history.saying import record_ingest
@@ -41,13 +42,15 @@ _UPDATE = (
 class AppendResult:
     """What one batch did to the store: jobs added, jobs that became better known, jobs known already.
 
-    ``rejections`` are jobs the store itself refused, one by one: those whose id belongs to another job.
+    ``rejections`` are jobs the store itself refused, one by one: those whose id belongs to another job; ``notes`` say
+    which are kept elsewhere.
     """
 
     added: int
     changed: int
     unchanged: int
     rejections: tuple[Rejection, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -95,7 +98,8 @@ def append_batch(
     """Write ``batch`` into the open transaction; see :meth:`advisor.history.store.HistoryStore.append`."""
     if batch.jobs:
         _refuse_mixture(connection, batch)
-    rows = _latest(batch.jobs)
+    kin = kin_of(connection, batch)
+    rows = _latest([job for job in batch.jobs if job.id not in kin])
     empty = connection.execute(select(JOBS.c.id).where(JOBS.c.source == batch.source).limit(1)).first() is None
     added = changed = unchanged = 0
     # Whoever has seen the revision before has not seen this batch: any number above it says so.
@@ -109,13 +113,18 @@ def append_batch(
         added, changed = added + len(work.new), changed + len(work.changed)
         if progress is not None:
             progress(done, len(rows))
-    unchanged = work.unchanged
+    better = tell_kin(connection, batch, kin, work.revision)
+    changed, unchanged = changed + better, work.unchanged + len(kin) - better
+    write_pods(connection, batch, kin)
     if batch.whole:
         changed += _lose(connection, work, {row[_ID] for row in rows})
-    result = AppendResult(added=added, changed=changed, unchanged=unchanged, rejections=work.rejections)
+        changed += lost_kin(connection, batch, kin, work.revision)
+    notes = kin_notes(kin)
+    result = AppendResult(added=added, changed=changed, unchanged=unchanged, rejections=work.rejections, notes=notes)
     write_starts(connection, batch.source, batch.starts)
     counts = (added, changed, unchanged)
-    record_ingest(connection, batch, (*batch.rejections, *result.rejections), counts, now)
+    said = replace(batch, notes=(*batch.notes, *notes))
+    record_ingest(connection, said, (*batch.rejections, *result.rejections), counts, now)
     return result
 
 

@@ -14,7 +14,7 @@ from advisor.domain.jobs import Job
 from advisor.domain.start_latency import PoolStart, StartLatency
 from advisor.domain.units import utc
 from advisor.errors import Refused
-from advisor.telemetry.gangs import jobs_of
+from advisor.telemetry.gangs import uids_of, work_of
 from advisor.telemetry.kubernetes.creators import CreatorObject, CreatorReader, QueuedWorkload, read_queued
 from advisor.telemetry.kubernetes.kinds import CLAIMS, CREATORS, JOBS, NODES, PODS, WORKLOADS
 from advisor.telemetry.kubernetes.nodes import ClaimObject, NodeObject, read_claim_object, read_node_object
@@ -97,16 +97,17 @@ class KubernetesSource:
                 shown = f"{reflector.kind.kind} {odd.shown}: {odd.error}"
                 tally.add(f"unreadable_{odd.error.field}", shown)
         records = self._records()
-        jobs = jobs_of(records.pod_records(), records.creator_records(), tally)
+        found = work_of(records.pod_records(), records.creator_records(), tally)
         return JobBatch(
             source=self._name,
-            jobs=tuple(_until(moment, jobs, tally)),
+            jobs=tuple(_until(moment, [work.job for work in found], tally)),
             rejections=tally.rejections(),
             watermark=moment,
             notes=tuple(self._notes(records)),
             starts=self._starts(),
             overlapping=True,
             whole=True,
+            pods=uids_of(found),
         )
 
     def follow(self, seconds: float) -> None:

@@ -16,7 +16,7 @@ from advisor.telemetry.dcgm.names import QUANTITIES
 from advisor.telemetry.dcgm.scales import Pins
 from advisor.telemetry.dcgm.tracks import Carried
 from advisor.telemetry.dcgm.usage import JobPods, PodSpan, UsageMeter
-from advisor.telemetry.gangs import Work, work_of
+from advisor.telemetry.gangs import Work, uids_of, work_of
 from advisor.telemetry.prometheus.census import gpus_by_node
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.kube_history import KubeQuestions, read_kube_records
@@ -89,6 +89,7 @@ class PrometheusSource:
             watermark=now,
             notes=self.client.notes,
             overlapping=True,
+            pods=uids_of(news),
         )
 
     def _begin(self, since: datetime | None, now: datetime) -> datetime:
