@@ -27,7 +27,7 @@ def advice_tables(advice: Advice, settings: Settings, *, manifests: bool = True)
         parts.append("in use: assumed, since no cluster was described that could tell")
     for pool in advice.pools:
         parts += _about(pool)
-    parts += _bullets(advice.reasons)
+    parts += _bullets([*map(str, advice.without_advice), *advice.reasons])
     parts.append(f"prices: {settings.prices.per_gpu_hour:g} {settings.prices.currency} per GPU-hour (settings)")
     if manifests:
         parts += [to_yaml(its) for pool in advice.pools if (its := _manifests(pool))]
