@@ -44,7 +44,10 @@ GAUGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "gsa_model_info": ("1 for the version served; version is empty where a baseline is.", ("model", "version")),
     "gsa_advice_age_seconds": ("Age of the newest advice.", ()),
     "gsa_history_jobs": ("Jobs in the history.", ()),
-    "gsa_history_dropped_rows": ("Rows left out of the history, over all reasons.", ()),
+    "gsa_history_dropped_rows": (
+        "Jobs, pods and samples left out of the history, over all reasons; gsa_ingest_dropped_total has each.",
+        (),
+    ),
     "gsa_history_age_seconds": ("Seconds since the last event in the history.", ()),
 }
 """Every gauge: what it means and its labels."""

@@ -64,7 +64,10 @@ class HistoryView:
     first: Annotated[datetime | None, "First event in the history; none while it is empty."]
     last: Annotated[datetime | None, "Last event in the history; nothing later is known."]
     sources: Annotated[tuple[str, ...], "Where the history came from."]
-    dropped: Annotated[int, "Rows left out of the history; `gsa history status` says why, with examples."]
+    dropped: Annotated[
+        int,
+        "What was left out of the history, jobs, pods and samples taken together; `gsa history status` counts them apart.",
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
