@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from advisor.domain.plans import WarmCurvePoint, WarmPlan
+from advisor.domain.units import counted
 from dashboards.charts.figure import Chart, Key, axis, figure, line
 from dashboards.formats import minutes
 
@@ -44,7 +45,7 @@ def warm_nodes(plan: WarmPlan, currency: str) -> Chart | None:
         hovertemplate=f"costs %{{y:.2f}} {currency}/h<extra></extra>",
     )
     layout = {
-        "xaxis": axis(f"Warm node, of {plan.node_gpus} GPUs each", dtick=1),
+        "xaxis": axis(f"Warm node, of {counted(plan.node_gpus, 'GPU')} each", dtick=1),
         "yaxis": axis(f"{currency} per hour, of this node", rangemode="tozero"),
         "hovermode": "x unified",
         "bargap": 0.45,

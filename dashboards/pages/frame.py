@@ -66,7 +66,7 @@ class HistoryView:
     sources: Annotated[tuple[str, ...], "Where the history came from."]
     dropped: Annotated[
         int,
-        "What was left out of the history, jobs, pods and samples taken together; `gsa history status` counts them apart.",
+        "What was left out of the history, jobs, pods and samples together; `gsa history status` counts them apart.",
     ]
 
 

@@ -110,9 +110,9 @@ def printer() -> Console:
     return plain if plain.is_terminal or "COLUMNS" in os.environ else _console(width=_PLAIN_WIDTH)
 
 
-def _console(**more: Any) -> Console:
+def _console(*, stderr: bool = False, soft_wrap: bool = False, width: int | None = None) -> Console:
     """Prints what it is given as it stands: brackets and colons of other people's texts are no markup here."""
-    return Console(highlight=False, markup=False, emoji=False, **more)
+    return Console(stderr=stderr, soft_wrap=soft_wrap, width=width, highlight=False, markup=False, emoji=False)
 
 
 def table(
