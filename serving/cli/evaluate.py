@@ -13,7 +13,7 @@ from rich.table import Table
 
 from advisor.domain.jobs import Job
 from advisor.domain.reports import DemandReport, HorizonScores
-from advisor.domain.units import counted
+from advisor.domain.units import SECONDS_PER_MINUTE, counted, shown_duration
 from advisor.errors import Refused
 from advisor.forecast.registry import CHALLENGER, CHAMPION
 from advisor.history.store import HistoryStore
@@ -175,7 +175,7 @@ def _minutes(text: str) -> tuple[int, ...]:
     return found
 
 
-_DEMAND_COLUMNS = ("pool, minutes", "served", "skill", "P90 loss", "MAE", "P90 coverage")
+_DEMAND_COLUMNS = ("pool, ahead", "served", "skill", "P90 loss", "MAE", "P90 coverage")
 _DEMAND_WORDS = (
     "P90 loss: pinball loss of the 90 % quantile against that of constant (the present plus the changes this pool has "
     "always seen). MAE: error of the median against that of persistence (as now). skill: share of the loss saved "
@@ -186,7 +186,7 @@ _DEMAND_WORDS = (
 def demand_tables(report: DemandReport) -> list[Table | str]:
     """Every pool at every horizon, the model beside the simplest baselines."""
     rows = [
-        _demand_row(f"{pool}, {minutes}", scores)
+        _demand_row(f"{pool}, {shown_duration(minutes * SECONDS_PER_MINUTE)}", scores)
         for pool, horizons in report.pools.items()
         for minutes, scores in horizons.items()
     ]

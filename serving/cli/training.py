@@ -12,6 +12,7 @@ from rich.table import Table
 from advisor.domain.reports import DurationReport, DurationScores, PromotionDecision
 from advisor.domain.units import counted, shown_duration
 from advisor.errors import Refused
+from advisor.history.snapshot import DIGEST_SHOWN, Snapshot
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings
 from serving.cli.alone import training_alone
@@ -89,12 +90,16 @@ def run_tables(run: TrainingRun) -> list[Table | str]:
     """The same for a person: who is served and why, and how good that was."""
     rows = [(one.name, one.version, _decided(one.decision)) for one in run.runs]
     parts: list[Table | str] = [
-        table(f"trained on {counted(run.snapshot.rows, 'job')}", ("model", "version", "decision"), rows),
+        table(_title(run.snapshot), ("model", "version", "decision"), rows),
         *(f"- {one.name}: {reason}" for one in run.runs for reason in one.decision.reasons),
     ]
     if run.durations is None:
         return parts
     return [*parts, *quality_tables(run.durations), "by groups of jobs: gsa evaluate durations"]
+
+
+def _title(snapshot: Snapshot) -> str:
+    return f"trained on {counted(snapshot.rows, 'job')}, data {snapshot.digest[:DIGEST_SHOWN]}"
 
 
 def _decided(decision: PromotionDecision) -> str:
