@@ -142,7 +142,8 @@ class Dashboard:
     def _models_page(self) -> ModelsPage:
         troubles: list[str] = []
         kept = _unless_trouble(lambda: self._data.kept_promises(_PROMISE_DAYS), troubles)
-        return models_page(self._seen(troubles), kept or ())
+        registered = _unless_trouble(self._data.registered, troubles)
+        return models_page(self._seen(troubles), kept, registered)
 
     def _seen(self, known_troubles: Sequence[str] = ()) -> Seen:
         troubles = list(known_troubles)

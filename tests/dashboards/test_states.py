@@ -288,10 +288,24 @@ def test_an_unknown_job_has_an_error_page():
 def test_jobs_are_listed_newest_first_and_lead_to_their_pages():
     app = an_app()
 
-    urls = re.findall(r'<a href="(/jobs/[^"]+)">', get(app, "/jobs", headers=HTML).text)
+    urls = re.findall(r'<a href="(/jobs/[^"]+)" title=', get(app, "/jobs", headers=HTML).text)
 
     assert urls[0] == "/jobs/vision%2Ftrain-21"
     assert all(get(app, url, headers=HTML).status_code == 200 for url in urls)
+
+
+def test_a_long_id_is_shortened_for_show_and_whole_where_it_leads_and_in_its_title():
+    uid = "0f6c1d2e-7a4b-4c1f-9b7e-5d1a9c41d2e0"
+    pages = FakePages(jobs_now=(a_job(uid, submit=NOON - timedelta(hours=1)),))
+
+    assert f'<a href="/jobs/{uid}" title="{uid}">0f6c1d2e-7a4b\u20269c41d2e0</a>' in page("/jobs", pages)
+    assert f'<h1 class="long">{uid}</h1>' in page(f"/jobs/{uid}", pages)
+    assert get(an_app(pages=pages), "/jobs.json").json()["jobs"][0]["id"] == uid
+
+
+def test_durations_of_a_column_are_aligned_where_number_and_unit_meet():
+    assert '<span>25.2 <span class="unit">min</span></span>' in page("/jobs")
+    assert '<span>\u2013 <span class="unit"></span></span>' in page("/jobs"), "what waits has not run"
 
 
 def test_jobs_are_searched():

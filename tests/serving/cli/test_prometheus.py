@@ -181,7 +181,8 @@ def test_the_doctor_s_table_keeps_names_whole_and_its_prose_left_in_80_columns(g
     server.series = [each for each in a_cluster() if not each.metric.startswith(lacking)]
     _, out, _ = gsa("doctor", "prometheus", "--url", server.url)
     lines = out.splitlines()
-    assert max(map(len, lines)) <= 80
+    # An option to be copied is one word, however long.
+    assert max(len(line) for line in lines if "allowlist=" not in line) <= 80
     assert any(line.startswith("│ missing │ memory_used: no DCGM_FI_DEV_FB_USED in the last hour ") for line in lines)
     assert any("│   the memory of jobs is not known" in line for line in lines)
     assert "kube_pod_container_resource_requests: there" in out
