@@ -183,7 +183,7 @@ class LiveAdvisor:
             return parts.clock.now()
         last = parts.history.last_submit()
         if last is None:
-            raise Transient("the history is empty; ingest one first: gsa ingest trace ...")
+            raise Transient("the history is empty; ingest one first (gsa ingest)")
         return last
 
     def _inputs(self, now: datetime) -> ReconcileInputs:

@@ -122,7 +122,7 @@ class TrainingJob:
             Transient: snapshot folder or registry cannot be written.
         """
         if not jobs:
-            raise Refused("history", 0, "training needs jobs", "Ingest a history first: gsa ingest trace ...")
+            raise Refused("history", None, "training needs jobs", "Ingest a history first: gsa ingest.")
         snapshot = write_snapshot(jobs, self.plan.snapshots)
         known = read_snapshot(snapshot.path)
         duration_run, duration_report = self._durations(known, snapshot)
@@ -158,7 +158,7 @@ class TrainingJob:
         )
         series = list(series_by_pool(jobs, grid, self.now).values())
         if self.progress is not None:
-            self.progress("demand", 0, 1)
+            self.progress("demand", 0, 0)
         model = fit_demand(series, self.now, plan.demand)
         decision = demand_decision(model)
         card = self._card(DEMAND, snapshot, decision, plan.demand.seed)

@@ -98,7 +98,8 @@ def load_description(path: Path, history_end: datetime | None = None) -> Cluster
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise Refused("cluster file", str(path), f"it cannot be read: {error}", "Check the path.") from error
+        why = getattr(error, "strerror", None) or error
+        raise Refused("cluster file", str(path), f"it cannot be read: {why}", "Check the path.") from error
     return parse_description(text, history_end)
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from advisor.domain.accounts import JobAccount
 from advisor.domain.jobs import Job
 from advisor.domain.start_latency import PoolStart
+from advisor.domain.units import counted
 
 __all__ = ["JobBatch", "LeftOut", "Rejection", "left_out"]
 
@@ -22,6 +23,10 @@ class LeftOut(StrEnum):
     OBJECTS = "objects"
     SERIES = "series"
     SAMPLES = "samples"
+
+    def counted(self, number: int) -> str:
+        """``number`` of them, as people write it."""
+        return f"{number:,} {self}" if self is LeftOut.SERIES else counted(number, self.removesuffix("s"))
 
 
 _PODS = frozenset(

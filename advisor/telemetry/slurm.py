@@ -167,6 +167,11 @@ class _Reading:
                 f"no job on partition {', '.join(uncounted)} names a GPU: the site does not seem to track GPUs "
                 "(AccountingStorageTRES=gres/gpu in slurm.conf), so how many were used is not known"
             )
+        if self._without and not self._runs and not uncounted:
+            notes.append(
+                "no job in the file names a GPU: if there are any, the site does not track them; set "
+                "AccountingStorageTRES=gres/gpu in slurm.conf, and write the file with AllocTRES and ReqTRES"
+            )
         if _USAGE & self._table.at.keys():
             notes.append("TRESUsageIn columns are not read: what the GPUs did is not known of these jobs")
         return (*notes, *self._throttles())

@@ -12,7 +12,7 @@ from advisor.settings import load_settings
 from serving.advice_json import advice_document
 from serving.cli.advise_tables import advice_tables
 from serving.cli.options import AsOfOption, ConfigOption, DebugOption, OutputOption, moment_of
-from serving.cli.output import Output, render
+from serving.cli.output import Output, phase, render
 from serving.cli.root import ExitCode
 from serving.live import LiveAdvisor, LiveParts
 from serving.logs import set_up_logs
@@ -65,7 +65,8 @@ def advise(
                 as_of=moment_of(as_of),
             )
         )
-        live.refresh()
+        with phase("advise", "replaying the history, forecasting and planning"):
+            live.refresh()
         advice = live.advice()
     render(output, advice_document(advice), lambda: advice_tables(advice, settings))
     if advice.without_advice:

@@ -24,7 +24,7 @@ from advisor.telemetry.traces import TraceFile, TraceFormat
 from dashboards.report import duration_report_html
 from serving.cli.evaluate_packing import packing
 from serving.cli.options import ConfigOption, DebugOption, HtmlOption, OutputOption
-from serving.cli.output import Output, minute, progress_bar, render, stages, table
+from serving.cli.output import Output, minute, note, progress_bar, render, stages, table
 from serving.cli.training import backtest_settings, duration_tables
 from serving.logs import set_up_logs
 from serving.wiring import open_registry
@@ -47,6 +47,11 @@ SplitOption = Annotated[
     float, typer.Option("--split", min=0.05, max=0.95, help="Share of the jobs, in time, before the held-out part.")
 ]
 
+EveryGroupOption = Annotated[
+    bool,
+    typer.Option("--every-group", help="Print by the baseline's key, by actual duration and by age of the job too."),
+]
+
 
 @app.callback()
 def _group() -> None:
@@ -62,6 +67,7 @@ def durations(
     trace_format: FormatOption = None,
     mapping: MappingOption = None,
     split: SplitOption = 0.7,
+    every_group: EveryGroupOption = False,
     html: HtmlOption = None,
     output: OutputOption = Output.TABLE,
     config: ConfigOption = None,
@@ -83,7 +89,8 @@ def durations(
     report = replace(report, protocol=replace(report.protocol, synthetic=history.synthetic))
     if target is not None:
         _write(target, duration_report_html(report))
-    render(output, report.to_json(), lambda: duration_tables(report))
+        note(f"the report is written to {target}")
+    render(output, report.to_json(), lambda: duration_tables(report, every_group=every_group))
 
 
 @app.command("demand")
@@ -118,7 +125,7 @@ def _stored(settings: Settings) -> _History:
     with HistoryStore.open(settings.storage.history) as store:
         last = store.last_event()
         if last is None:
-            raise Refused("history", 0, "an evaluation needs jobs", "Ingest some (gsa ingest), or name a --trace.")
+            raise Refused("history", None, "an evaluation needs jobs", "Ingest some (gsa ingest), or name a --trace.")
         return _History(store.jobs(last), store.is_synthetic())
 
 

@@ -65,7 +65,7 @@ def _iso(moment: datetime | None) -> str | None:
 
 
 def _empty(storage: StorageSettings) -> str:
-    lines = ["The store is empty. Fill it with gsa ingest trace PATH --format FORMAT."]
+    lines = ["The store is empty. Fill it with gsa ingest (prometheus, kubernetes, slurm or trace)."]
     demos = sorted(path.parent for path in (storage.home / "demo").glob("*/history.db"))
     # Whoever has just run the demo looks here first.
     lines += [f"A demo is {kept_in(home)}" for home in demos]
@@ -85,11 +85,11 @@ def history_tables(found: HistoryStatus) -> list[Table | str]:
         for each in found.sources
     ]
     columns = ("source", "jobs", "first submit", "last event", "data")
-    parts: list[Table | str] = [table("history (times in UTC)", columns, sources)]
+    parts: list[Table | str] = [table("history (times in UTC)", columns, sources, prose=["data"])]
     parts += [f"- {each.source}: {_states(each)}" for each in found.sources]
     if any(OPEN & set(each.outcomes) for each in found.sources):
         parts.append(_OTHER_MOMENT)
-    dropped = ", ".join(f"{count:,} {of}" for of, count in left_out(found.rejections).items() if count)
+    dropped = ", ".join(of.counted(count) for of, count in left_out(found.rejections).items() if count)
     return [*parts, *rejection_tables(found.rejections), *([f"left out in all: {dropped}"] if dropped else []),
             *(f"- {note}" for note in found.notes)]  # fmt: skip
 

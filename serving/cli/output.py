@@ -27,7 +27,9 @@ __all__ = [
     "Step",
     "kept_in",
     "minute",
+    "note",
     "origin",
+    "phase",
     "printer",
     "progress_bar",
     "render",
@@ -37,10 +39,15 @@ __all__ = [
 ]
 
 
-_PLAIN_WIDTH = 140
+_PLAIN_WIDTH = 100
 _PROSE_WIDTH = 80
 _BULLET = re.compile(r" *- ")
-_STAGES = {"features": "reading the past of each job", "refits": "fitting and replaying", "scores": "scoring"}
+_STAGES = {
+    "features": "reading the past of each job",
+    "refits": "fitting and replaying",
+    "scores": "scoring",
+    "demand": "fitting the demand of each pool",
+}
 """What people are told of the stages of a training."""
 
 
@@ -72,7 +79,7 @@ class Stages(Protocol):
     """Reports how far long work of several stages has come."""
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Of ``stage``, ``done`` of ``total`` units are finished."""
+        """Of ``stage``, ``done`` of ``total`` units are finished; 0 where nobody knows how many there are."""
         ...
 
 
@@ -168,6 +175,23 @@ def kept_in(home: Path) -> str:
     return f"kept in {shown}; to look at it: GSA_STORAGE__HOME={shown} gsa history status (or any other command)"
 
 
+def note(said: str) -> None:
+    """One line on standard error, beside the result."""
+    _console(stderr=True, soft_wrap=True).print(said)
+
+
+@contextmanager
+def phase(what: str, doing: str) -> Iterator[None]:
+    """Say on standard error what takes a while: on a terminal for as long as it lasts, else in a line that stays."""
+    console = _console(stderr=True, soft_wrap=True)
+    if not console.is_terminal:
+        console.print(f"{what}: {doing}")
+        yield
+        return
+    with console.status(f"{what}: {doing}"):
+        yield
+
+
 @contextmanager
 def stages(what: str) -> Iterator[Stages]:
     """Progress on standard error: one bar per stage on a terminal, else one line as each stage begins."""
@@ -184,7 +208,7 @@ def stages(what: str) -> Iterator[Stages]:
             if stage != last:
                 bar.reset(task, description=f"{what}: {_STAGES.get(stage, stage)}")
                 last = stage
-            bar.update(task, completed=done, total=total)
+            bar.update(task, completed=done, total=total or None)
 
         yield told
 
@@ -202,7 +226,8 @@ class _Lines:
         del done
         if stage != self._last:
             self._last = stage
-            self._console.print(f"{self._what}: {_STAGES.get(stage, stage)}, {total:,} in all")
+            amount = f", {total:,} in all" if total else ""
+            self._console.print(f"{self._what}: {_STAGES.get(stage, stage)}{amount}")
 
 
 @contextmanager

@@ -171,6 +171,12 @@ def test_waiting_arrays_are_as_many_jobs_as_they_have_tasks(tmp_path):
     assert note == "tasks of arrays that wait: 116, for 232 GPUs, of which their throttles let 40 be used at once"
 
 
+def test_a_file_of_which_no_job_names_a_gpu_says_where_a_site_may_have_to_count_them(tmp_path):
+    batch = read(tmp_path, line(AllocTRES="cpu=2", ReqTRES="cpu=2", Partition="batch"))
+    assert batch.jobs == ()
+    assert any("AccountingStorageTRES=gres/gpu" in note for note in batch.notes)
+
+
 def test_tasks_of_an_array_that_run_use_up_its_throttle(tmp_path):
     batch = read(
         tmp_path,

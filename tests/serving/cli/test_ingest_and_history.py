@@ -131,7 +131,7 @@ def test_status_says_the_same_to_people_and_to_machines(gsa, users):
 
 
 def test_an_empty_store_says_how_to_fill_it(gsa):
-    assert "gsa ingest trace" in gsa(history.app, "status").stdout
+    assert "gsa ingest" in gsa(history.app, "status").stdout
 
 
 def test_an_empty_store_points_at_the_demo_that_was_run_in_the_same_folder(gsa, tmp_path):

@@ -109,6 +109,7 @@ def a_status() -> HistoryStatus:
 REPORTS = {
     "history": lambda: history_tables(a_status()),
     "durations": lambda: duration_tables(a_report()),
+    "durations, every group": lambda: duration_tables(a_report(), every_group=True),
     "demand": lambda: demand_tables(a_demand_report()),
     "advice": lambda: advice_tables(an_advice(), Settings()),
 }
@@ -128,21 +129,28 @@ def test_measures_are_rows_and_predictors_are_columns() -> None:
         assert any(line.startswith(f"│ {measure} ") for line in lines), measure
 
 
-@pytest.mark.parametrize("title", ["by history", "by GPUs"])
-def test_warm_and_cold_and_every_gpu_count_are_told_in_every_measure(title: str) -> None:
+def test_warm_and_cold_and_every_gpu_count_are_told_in_every_measure() -> None:
     """Loss and coverage of each quantile too, of each predictor, on groups that may be many."""
     gpus = {name: dict.fromkeys(("1", "2", "3", "4", "8", "16", "128"), SCORES) for name in PREDICTORS}
     parts = duration_tables(replace(a_report(), by_gpus=gpus))
     losses = [f"P{level} loss" for level in (50, 90, 95)]
     coverages = [f"P{level} coverage" for level in (50, 80, 90, 95)]
     for name in PREDICTORS:
-        told = [part for part in parts if isinstance(part, Table) and str(part.title) == f"{name}, {title}"]
+        told = [part for part in parts if isinstance(part, Table) and str(part.title) == f"{name}, by history and GPUs"]
         for part in told:
             text = shown([part], 80)
             for measure in ("log MAE", "in 25 %", "in 2x", "typical 2x", *losses, *coverages):
                 assert f"│ {measure} " in text, (name, measure)
         groups = " ".join(shown([part], 80) for part in told).split()
-        assert set(("warm", "cold") if title == "by history" else gpus[name]) <= set(groups)
+        assert {"warm", "cold", *gpus[name]} <= set(groups)
+
+
+def test_groups_that_few_ask_for_are_printed_when_asked_for() -> None:
+    usual, whole = (shown(duration_tables(a_report(), every_group=every)) for every in (False, True))
+    assert "--every-group" in usual
+    assert "--every-group" not in whole
+    for title in ("log MAE by baseline's key", "log MAE by actual duration", "P90 coverage, jobs already run"):
+        assert (title in usual, title in whole) == (False, True)
 
 
 def test_every_word_of_the_quality_table_is_explained_below_it() -> None:
