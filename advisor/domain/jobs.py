@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from advisor.domain.units import utc
 from advisor.domain.usage import GpuUsage
@@ -19,6 +19,26 @@ DEFAULT_POOL = "default"
 
 JobIdentity: TypeAlias = tuple[str, str]
 """What makes a job this job and no other: its source ("" where it has none), and its id there."""
+
+_ASKED = (
+    "id",
+    "source",
+    "submit",
+    "gpus",
+    "user",
+    "namespace",
+    "name",
+    "image",
+    "gpu_kind",
+    "pool",
+    "cpus",
+    "nodes",
+    "priority",
+    "time_limit_seconds",
+    "calendar_known",
+    "created_by",
+)
+"""What is known of a job when it is submitted; every other field becomes known, or true, only afterwards."""
 
 
 class Outcome(StrEnum):
@@ -192,6 +212,13 @@ class Job:
         ran = ((now if until is None or until > now else until) - self.start).total_seconds()
         return max(ran - self.paused_seconds, 0.0)
 
+    def as_asked(self) -> Job:
+        """This job as it was submitted: nothing of what became of it, not even that it started at once."""
+        return Job(**self._asked())
+
+    def _asked(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _ASKED}
+
     def as_of(self, now: datetime) -> Job | None:
         """This job as it was known at ``now``: no later node, start, end or outcome; None if not yet submitted.
 
@@ -203,18 +230,12 @@ class Job:
         if gone is not None and gone <= now:
             return self
         started = self.start if self.start is not None and self.start <= now else None
-        return replace(
-            self,
+        return Job(
+            **self._asked(),
             scheduled=self.scheduled if self.scheduled is not None and self.scheduled <= now else None,
             start=started,
-            end=None,
-            outcome=None,
-            last_seen=None,
+            start_assumed=self.start_assumed,
             image_pull_seconds=None if started is None else self.image_pull_seconds,
-            restarts=None,
-            evictions=None,
-            paused_seconds=0.0,
-            usage=None,
         )
 
 

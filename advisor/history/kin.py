@@ -20,7 +20,7 @@ from advisor.errors import Refused
 from advisor.history.rows import COLUMNS, SOURCED, Row, job_of, row_of, to_microseconds
 from advisor.history.schema import INGESTS, JOBS, PODS
 
-__all__ = ["kin_notes", "kin_of", "lost_kin", "tell_kin", "write_pods"]
+__all__ = ["Kin", "kin_notes", "kin_of", "lost_kin", "tell_kin", "write_pods"]
 
 _CHUNK = 500
 _ID, _SOURCE = SOURCED.index("id"), SOURCED.index("source")
@@ -168,9 +168,9 @@ def _progress(job: Job) -> int:
     return 0 if job.start is None else 1
 
 
-def write_pods(connection: Connection, batch: JobBatch, kin: Kin) -> None:
-    """Keep which job the pods of ``batch`` belong to, as far as that is not kept already."""
-    told = {uid: kin.get(job.id, (batch.source, job.id)) for job in batch.jobs for uid in batch.pods.get(job.id, ())}
+def write_pods(connection: Connection, batch: JobBatch, kept: Kin) -> None:
+    """Keep which job the pods of ``batch`` belong to, of those that are ``kept``, where that is not known already."""
+    told = {uid: kept[job_id] for job_id, uids in batch.pods.items() if job_id in kept for uid in uids}
     for some in _chunks(told):
         mine = (PODS.c.source == batch.source) & PODS.c.uid.in_(some)
         known = set(connection.execute(select(PODS.c.uid).where(mine)).scalars())

@@ -22,11 +22,12 @@ from advisor.domain.jobs import Job
 from advisor.errors import Refused, Transient, sentences
 from advisor.history.rows import SOURCED, Row, job_of, row_of
 
-__all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
+__all__ = ["DIGEST_SHOWN", "Snapshot", "jobs_digest", "read_snapshot", "write_snapshot"]
 
 # Counts up whenever columns or their meaning change, so that digests of different meanings never meet.
 _FORMAT = "gsa-jobs-3"
-_DIGEST_SHOWN = 16
+DIGEST_SHOWN = 16
+"""Digits of a digest that people are shown, and that name a file."""
 _ROW_GROUP = 100_000
 _TYPES = {
     "gpus": pa.float64(),
@@ -67,10 +68,10 @@ def write_snapshot(jobs: Iterable[Job], folder: Path) -> Snapshot:
     Raises:
         Transient: the folder cannot be written.
     """
-    rows = _ordered([(*row_of(job), job.source) for job in jobs])
+    rows = _rows(jobs)
     columns = _columns(rows)
     digest = _digest(columns)
-    path = folder / f"jobs-{digest[:_DIGEST_SHOWN]}.parquet"
+    path = folder / f"jobs-{digest[:DIGEST_SHOWN]}.parquet"
     if not path.exists():
         table = pa.table([_array(name, columns[name]) for name in SOURCED], names=list(SOURCED))
         table = table.replace_schema_metadata({"format": _FORMAT, "digest": digest})
@@ -80,6 +81,11 @@ def write_snapshot(jobs: Iterable[Job], folder: Path) -> Snapshot:
             trouble = f"the snapshot {path} cannot be written: {error}"
             raise Transient(sentences(trouble, "Free space or choose a folder.")) from error
     return Snapshot(path=path, digest=digest, rows=len(rows))
+
+
+def jobs_digest(jobs: Iterable[Job]) -> str:
+    """What :func:`write_snapshot` calls these jobs, without writing them."""
+    return _digest(_columns(_rows(jobs)))
 
 
 def read_snapshot(path: Path) -> list[Job]:
@@ -105,9 +111,9 @@ def read_snapshot(path: Path) -> list[Job]:
     return [job_of(row) for row in zip(*columns.values(), strict=True)]
 
 
-def _ordered(rows: list[Row]) -> list[Row]:
+def _rows(jobs: Iterable[Job]) -> list[Row]:
     """By submission, then id, then source; jobs that share all three by everything else too."""
-    rows = sorted(rows, key=_place)
+    rows = sorted([(*row_of(job), job.source) for job in jobs], key=_place)
     if any(_place(one) == _place(other) for one, other in pairwise(rows)):
         rows.sort(key=lambda row: (_place(row), json.dumps(row)))
     return rows
