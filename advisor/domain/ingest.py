@@ -8,7 +8,10 @@ from datetime import datetime
 from advisor.domain.jobs import Job
 from advisor.domain.start_latency import PoolStart
 
-__all__ = ["JobBatch", "Rejection"]
+__all__ = ["PARTITIONS", "JobBatch", "Rejection"]
+
+PARTITIONS = "pools are partitions of Slurm, which has no NodePools: advice holds for them, manifests do not"
+"""The note by which a source says that its pools are partitions; a store keeps it with the source's other notes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
