@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from advisor.domain.accounts import JobAccount
 from advisor.domain.jobs import Job
 from advisor.domain.start_latency import PoolStart
 
@@ -32,6 +34,10 @@ class JobBatch:
     nodes, where the source tells of them. ``overlapping`` says that the next reading looks at much of the same again:
     its rejections are then not added to these, and the fullest reading counts. ``whole`` says that every job of the
     source that has not ended is in it, so that one it does not hold was lost sight of.
+
+    ``accounts`` tell, by the id of a job, how the source came to what it says of it. What had gone before
+    ``reaches_back_to`` may be missing from its jobs, so that of one submitted earlier it may know the last part alone;
+    None where it knows jobs whole. Jobs without an end were there at ``seen_at``; None where that is not said.
     """
 
     source: str
@@ -43,3 +49,6 @@ class JobBatch:
     starts: tuple[PoolStart, ...] = ()
     overlapping: bool = False
     whole: bool = False
+    accounts: Mapping[str, JobAccount] = field(default_factory=dict)
+    reaches_back_to: datetime | None = None
+    seen_at: datetime | None = None

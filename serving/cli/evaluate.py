@@ -22,6 +22,7 @@ from advisor.telemetry.mapping import read_mapping
 from advisor.telemetry.series import read_series
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from dashboards.report import duration_report_html
+from serving.cli.evaluate_packing import packing
 from serving.cli.options import ConfigOption, DebugOption, HtmlOption, OutputOption
 from serving.cli.output import Output, minute, progress_bar, render, stages, table
 from serving.cli.training import backtest_settings, duration_tables
@@ -50,6 +51,9 @@ SplitOption = Annotated[
 @app.callback()
 def _group() -> None:
     """The measured quality on a trace or on the store."""
+
+
+app.command("packing")(packing)
 
 
 @app.command("durations")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from advisor.domain.ingest import JobBatch, Rejection
 from advisor.domain.jobs import Job
@@ -21,6 +21,7 @@ from advisor.telemetry.prometheus.census import gpus_by_node
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.kube_history import KubeQuestions, read_kube_records
 from advisor.telemetry.prometheus.kube_queries import label_column
+from advisor.telemetry.prometheus.kube_records import Watch
 from advisor.telemetry.prometheus.ranges import Window
 from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.prometheus.selectors import Selector, any_of
@@ -84,11 +85,14 @@ class PrometheusSource:
         usages, dropped = self._usages(news, found, (begin, now))
         return JobBatch(
             source=self.name,
-            jobs=tuple(replace(job, usage=usages.get(job.id)) for job, _ in news),
+            jobs=tuple(replace(work.job, usage=usages.get(work.job.id)) for work in news),
             rejections=(*tally.rejections(), *dropped, *_further(before, self.client.rejections)),
             watermark=now,
             notes=self.client.notes,
             overlapping=True,
+            accounts={work.job.id: work.account for work in news},
+            reaches_back_to=begin,
+            seen_at=_open_at(records.watch),
         )
 
     def _begin(self, since: datetime | None, now: datetime) -> datetime:
@@ -186,6 +190,11 @@ def _further(before: Sequence[Rejection], now: Sequence[Rejection]) -> Iterator[
 
 def _named(series: Series, name: str) -> Series:
     return Series({**series.labels, "__name__": name}, series.times, series.values)
+
+
+def _open_at(watch: Watch) -> datetime:
+    """When pods without an end were there for certain: about the last look."""
+    return datetime.fromtimestamp(float(watch.scrapes[-1]) - 0.5 * watch.interval, UTC)
 
 
 def _after(job: Job, since: datetime | None) -> bool:

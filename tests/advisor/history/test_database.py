@@ -17,6 +17,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from advisor.domain.ingest import JobBatch
+from advisor.domain.jobs import Outcome
 from advisor.errors import Defect, Refused, Transient
 from advisor.history.database import Database
 from advisor.history.schema import METADATA
@@ -43,6 +44,17 @@ def test_jobs_stored_before_usage_was_known_are_kept(tmp_path):
     taken_back(url, "0001")
     with HistoryStore.open(url) as store:
         assert store.jobs(LATER) == [a_job("a")]
+
+
+@pytest.mark.parametrize("source, corrected", [("prometheus", True), ("prometheus/eu", True), ("slurm", False)])
+def test_an_end_that_an_earlier_version_concluded_from_silence_can_be_corrected(tmp_path, source, corrected):
+    url = f"sqlite:///{tmp_path}/history.db"
+    with HistoryStore.open(url) as store:
+        store.append(JobBatch(source=source, jobs=(a_job("a", outcome=Outcome.CANCELLED),)), LATER)
+    taken_back(url, "0004")
+    with HistoryStore.open(url) as store:
+        store.append(JobBatch(source=source, jobs=(a_job("a", seconds=None),), seen_at=LATER), LATER)
+        assert (store.jobs(LATER)[0].outcome is None) is corrected
 
 
 def test_a_store_on_file_keeps_what_it_was_given(tmp_path):
