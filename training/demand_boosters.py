@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from advisor.forecast.demand_booster import ClassBooster
 from advisor.forecast.demand_law import SMALLEST_CHANGE, ChangeClasses
 from advisor.forecast.demand_model import ChangeModel
-from advisor.forecast.demand_rise import RISE_LEVELS, rises_within
+from advisor.forecast.demand_rise import RISE_LEVELS, RISE_PARTS, demand_rises_within, rise_shares
 from training.demand_rows import DemandFitSettings, PoolRows
 
 __all__ = ["fit_change", "fit_rises"]
@@ -23,6 +23,20 @@ Indices = NDArray[np.int64]
 
 _FEWEST_ROWS = 200
 _FEWEST_RISES = 30
+_RISE_EDGES = np.array(
+    [
+        0.5,
+        1.5,
+        2.5,
+        4.5,
+        7.5,
+        8.5,
+        12.5,
+        15.5,
+        *(RISE_PARTS * n + e for n in range(2, RISE_LEVELS + 1) for e in (0.5, 7.5)),
+    ]
+)
+"""Candidates for bounds between classes of rises, in parts of a node: whole nodes, which rises favour, stand apart."""
 _LEAF_SHARE, _FEWEST_IN_LEAF, _USUAL_IN_LEAF = 0.02, 10, 200
 
 
@@ -49,23 +63,36 @@ def fit_change(
 
 def fit_rises(
     pools: Sequence[PoolRows], horizon_minutes: int, settings: DemandFitSettings, until_unix: float
-) -> tuple[ClassBooster, tuple[float, ...]] | None:
-    """Classes of the largest rise of need within a horizon, from outcomes known by ``until_unix``.
+) -> tuple[ClassBooster, Floats] | None:
+    """Classes of the largest rise of demand within a horizon, from outcomes known by ``until_unix``.
 
-    The last class holds every rise from its number on; the second part tells how those were spread over
-    the levels above. None where there are too few rows or rises.
+    The second part tells how the rises of each class were spread, (classes, parts of a node). None where
+    there are too few rows or rises.
     """
-    outcomes = [rises_within(rows.series, rows.at, horizon_minutes) for rows in pools]
+    outcomes = [demand_rises_within(rows.series, rows.at, horizon_minutes) for rows in pools]
     usable = _usable(pools, outcomes, horizon_minutes, until_unix)
     rises = np.concatenate([y[u] for y, u in zip(outcomes, usable, strict=True)])
-    reached = np.array([(rises >= level).sum() for level in range(1, RISE_LEVELS + 1)])
-    last = int((reached >= _FEWEST_RISES).sum())
-    if rises.size < _FEWEST_ROWS or last == 0:
+    edges = _rise_edges(rises)
+    if rises.size < _FEWEST_ROWS or not edges.size:
         return None
-    kept, weights = _thinned(rises > 0, settings.most_rows)
-    labels = np.minimum(rises[kept], last).astype(np.int64)
-    booster = _boosted((_features(pools, usable, kept), labels, weights), last + 1, settings)
-    return booster, tuple(float(r) / float(reached[last - 1]) for r in reached[last:])
+    kept, weights = _thinned(rises > edges[0], settings.most_rows)
+    classes = np.searchsorted(edges, rises)
+    count = len(edges) + 1
+    booster = _boosted((_features(pools, usable, kept), classes[kept], weights), count, settings)
+    return booster, np.stack([rise_shares(rises[classes == one]) for one in range(count)])
+
+
+def _rise_edges(rises: Floats) -> Floats:
+    """Bounds between classes, in nodes, so that each class holds enough rises to learn from."""
+    candidates = _RISE_EDGES / RISE_PARTS
+    below = np.searchsorted(np.sort(rises), candidates)
+    edges: list[float] = []
+    last = 0
+    for edge, count in zip(candidates, below, strict=True):
+        if count - last >= _FEWEST_RISES and rises.size - count >= _FEWEST_RISES:
+            edges.append(float(edge))
+            last = int(count)
+    return np.array(edges)
 
 
 def _usable(

@@ -57,7 +57,8 @@ def least_keep_stake(minutes: Floats, probability: Floats) -> Floats:
     >>> float(least_keep_stake(np.array([0.0, 10.0]), np.array([0.0, 0.5])))
     15.0
     """
-    return _ratio(expected_idle(minutes, probability)[1:], probability[1:]).min(axis=0)
+    least: Floats = _ratio(expected_idle(minutes, probability)[1:], probability[1:]).min(axis=0)
+    return least
 
 
 def keep_idle(minutes: Floats, probability: Floats, stake_minutes: float) -> Bools:
@@ -87,7 +88,8 @@ def boot_ahead(
 def least_boot_weight(minutes: Floats, probability: Floats, latency: float, boot: float) -> Floats:
     """The weight of waiting above which booting one node now pays; infinite where nothing is wanted in time."""
     spared, paid = boot_ahead(minutes, probability, latency, 1.0, boot)
-    return _ratio(paid, spared).min(axis=0)
+    least: Floats = _ratio(paid, spared).min(axis=0)
+    return least
 
 
 def _ratio(top: Floats, bottom: Floats) -> Floats:
