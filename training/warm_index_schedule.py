@@ -18,10 +18,13 @@ from advisor.planning.warm_index import ladder, least_boot_weight, least_keep_st
 from training.warm_replay import WarmWorld
 from training.warm_schedule import WarmSchedule
 
-__all__ = ["IndexTable", "foresight", "index_table", "together"]
+__all__ = ["WAITING_WEIGHT", "IndexTable", "foresight", "index_table", "together"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+WAITING_WEIGHT = 0.5
+"""The part of the price of waiting that counts, as in service."""
 
 _MOMENTS_AT_ONCE = 2_000
 _KNOWN_MINUTES = (*range(1, 16), 20, 25, 30, 40, 50, 60, 75, 90, 105, 120, 150, 180, 210, 240)
@@ -38,14 +41,12 @@ class IndexTable:
     boot: Floats
     node_gpus: int
 
-    def schedule(
-        self, waiting_ratio: float, boot_weight: float, waiting_weight: float, world: WarmWorld
-    ) -> WarmSchedule:
+    def schedule(self, waiting_ratio: float, boot_weight: float, world: WarmWorld) -> WarmSchedule:
         """What the rule asks for where a waiting GPU-minute is worth ``waiting_ratio`` paid ones.
 
-        ``waiting_weight`` is the part of that which counts, ``boot_weight`` the c of the boot rule.
+        ``boot_weight`` is the c of the boot rule.
         """
-        worth = waiting_weight * waiting_ratio
+        worth = WAITING_WEIGHT * waiting_ratio
         stake = world.boot_minutes + worth * world.latency_minutes
         gpus = self.node_gpus / RISE_PARTS
         return WarmSchedule(
@@ -55,11 +56,17 @@ class IndexTable:
         )
 
 
-def index_table(horizons_minutes: Sequence[float], exceedance: Floats, node_gpus: int, world: WarmWorld) -> IndexTable:
-    """The table of moments with the chances ``exceedance`` (moments, horizons, parts)."""
-    keep, boot = [np.zeros((0, exceedance.shape[2]))], [np.zeros((0, exceedance.shape[2]))]
-    for first in range(0, len(exceedance), _MOMENTS_AT_ONCE):
-        part = np.moveaxis(exceedance[first : first + _MOMENTS_AT_ONCE], 1, 0)
+def index_table(
+    horizons_minutes: Sequence[float],
+    exceedances: Sequence[NDArray[np.float32]] | Sequence[Floats],
+    node_gpus: int,
+    world: WarmWorld,
+) -> IndexTable:
+    """The table of moments with chances (moments, horizons, parts) of one pool, or of several that are one."""
+    keep, boot = [], []
+    for first in range(0, len(exceedances[0]), _MOMENTS_AT_ONCE):
+        here = [table[first : first + _MOMENTS_AT_ONCE].astype(np.float64) for table in exceedances]
+        part = np.moveaxis(here[0] if len(here) == 1 else together(here), 1, 0)
         minutes, chance = ladder(np.asarray(horizons_minutes, dtype=np.float64), part, world.latency_minutes)
         keep.append(least_keep_stake(minutes, chance))
         boot.append(least_boot_weight(minutes, chance, world.latency_minutes, world.boot_minutes))
@@ -75,15 +82,17 @@ def together(exceedances: Sequence[Floats]) -> Floats:
     """
     size = exceedances[0].shape[-1]
     length = 1 << (len(exceedances) * size).bit_length()
-    product = None
-    for table in exceedances:
-        whole = np.concatenate([np.ones_like(table[..., :1]), table, np.zeros_like(table[..., :1])], axis=-1)
-        # The last entry gathers every rise beyond the parts told apart.
-        transformed = np.fft.rfft(-np.diff(whole, axis=-1), length, axis=-1)
-        product = transformed if product is None else product * transformed
+    product = np.prod([np.fft.rfft(_masses(table), length, axis=-1) for table in exceedances], axis=0)
     sums = np.fft.irfft(product, length, axis=-1)[..., :size]
     above: Floats = np.clip(1.0 - np.cumsum(sums, axis=-1), 0.0, 1.0)
     return above
+
+
+def _masses(exceedance: Floats) -> Floats:
+    """The chance of each part being the rise; the last entry gathers every rise beyond the parts told apart."""
+    edge = np.ones_like(exceedance[..., :1])
+    masses: Floats = -np.diff(np.concatenate([edge, exceedance, 0.0 * edge], axis=-1), axis=-1)
+    return masses
 
 
 def foresight(series: DemandSeries, at: Indices) -> tuple[tuple[float, ...], Floats]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from training.warm_schedule import WarmSchedule, levels
 
-__all__ = ["WarmRun", "WarmWorld", "replay_series"]
+__all__ = ["WarmRun", "WarmWorld", "held", "replay_series", "waits_of"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -45,19 +45,22 @@ class WarmWorld:
 class WarmRun:
     """What came of every setting: arrays with one entry each, minutes of nodes or of GPUs.
 
-    ``unmet`` has the GPUs that waited at each sample, (samples, settings). ``wanted`` are node-minutes that
-    demand would have filled, ``demanded`` its GPU-minutes, ``risen`` GPUs newly asked for.
+    ``paid`` are node-minutes, of them ``boots`` before a node was of use; ``used`` GPU-minutes of the ``owned``
+    ones, ready and booting; ``unmet_minutes`` GPU-minutes waited. ``wanted`` are node-minutes that
+    demand would have filled, ``demanded`` its GPU-minutes, ``risen`` GPUs newly asked for, ``waits`` the minutes that
+    each of these waited.
     """
 
     paid: Floats
     boots: Floats
     starts: Indices
     used: Floats
-    unmet: Floats
+    owned: Floats
+    unmet_minutes: Floats
     wanted: float
     demanded: float
     risen: float
-    waits: Floats
+    waits: tuple[Floats, ...]
 
 
 @dataclass(slots=True)
@@ -113,7 +116,7 @@ def replay_series(demand: Floats, step_minutes: int, schedules: Sequence[WarmSch
 
     A gap holds the last known demand. A start latency that is no whole number of steps ends at the next sample.
     """
-    gpus = _held(demand)
+    gpus = held(demand)
     need = np.ceil(gpus / world.node_gpus - _DUST).astype(np.int64)
     ahead, keep = _in_nodes(schedules, gpus, need, world.node_gpus)
     patience = np.array([np.ceil(s.patience_minutes / step_minutes) for s in schedules]).astype(np.int64)
@@ -138,30 +141,26 @@ def replay_series(demand: Floats, step_minutes: int, schedules: Sequence[WarmSch
         boots=billed,
         starts=starts,
         used=used * step_minutes,
-        unmet=unmet,
+        owned=(paid + boots) * step_minutes * world.node_gpus,
+        unmet_minutes=unmet.sum(axis=0) * step_minutes,
         wanted=float(need.sum() * step_minutes),
         demanded=float(gpus.sum() * step_minutes),
         risen=float(np.maximum(np.diff(gpus), 0.0).sum()),
-        waits=np.array([wait_quantile(gpus, unmet[:, k], 0.95) * step_minutes for k in range(len(schedules))]),
+        waits=tuple(waits_of(gpus, unmet[:, k]) * step_minutes for k in range(len(schedules))),
     )
 
 
-def wait_quantile(gpus: Floats, unmet: Floats, level: float) -> float:
-    """Samples that a share ``level`` of the GPUs newly asked for waited at most, first come first served."""
-    asked = np.concatenate([[0.0], np.cumsum(np.maximum(np.diff(gpus), 0.0))])
-    if asked[-1] <= 0:
-        return 0.0
+def waits_of(gpus: Floats, unmet: Floats) -> Floats:
+    """Samples that each GPU newly asked for waited, first come first served."""
+    asked = np.concatenate([[0.0], np.cumsum(np.maximum(np.diff(gpus), 0.0))])[: gpus.size]
     given = np.maximum.accumulate(asked - unmet)
     # A GPU stands for the middle of its unit of the count, so that whole GPUs fall on no edge.
-    number = np.arange(0.5, asked[-1])
-    if not number.size:
-        return 0.0
-    came = np.searchsorted(asked, number)
-    served = np.searchsorted(given, number)
-    return float(np.quantile(np.maximum(served - came, 0), level, method="inverted_cdf"))
+    number = np.arange(0.5, asked[-1] if asked.size else 0.0)
+    waited: Floats = np.maximum(np.searchsorted(given, number) - np.searchsorted(asked, number), 0).astype(np.float64)
+    return waited
 
 
-def _held(demand: Floats) -> Floats:
+def held(demand: Floats) -> Floats:
     """Demand with every gap filled by the last known value, 0 before the first."""
     known = ~np.isnan(demand)
     last = np.maximum.accumulate(np.where(known, np.arange(demand.size), -1))

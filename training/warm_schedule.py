@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _DUST = 1e-6
-_NEVER = 1e12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,6 +31,10 @@ class WarmSchedule:
     keep: Floats
     patience_minutes: float = 0.0
     total: bool = False
+
+    def since(self, first: int) -> WarmSchedule:
+        """The same from a later moment on."""
+        return replace(self, ahead=self.ahead[first:], keep=self.keep[first:])
 
 
 def levels(wanted_gpus: Floats, free_gpus: Floats, node_gpus: int) -> Indices:
