@@ -24,10 +24,10 @@ from advisor.forecast.demand_rise import (
     rise_horizons,
     rises_within,
 )
-from training.demand_boosters import fit_rises
 from training.demand_groups import groups_at, in_groups
 from training.demand_replay import DemandReplay, daily_means
 from training.demand_rows import DemandFitSettings, PoolRows, rows_of
+from training.rise_boosters import fit_rises
 
 __all__ = ["DemandFitSettings", "fit_demand", "replay_cuts"]
 

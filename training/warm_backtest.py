@@ -25,7 +25,7 @@ from training.warm_pools import on_one_grid, summed, warm_protocol
 from training.warm_replay import WarmRun, WarmWorld, replay_series
 from training.warm_schedule import WarmSchedule
 
-__all__ = ["SHARED", "WarmEvaluation", "evaluate_warm"]
+__all__ = ["SHARED", "Progress", "Steps", "WarmEvaluation", "evaluate_warm", "refits_in", "schedules_of", "spans"]
 
 Floats = NDArray[np.float64]
 
@@ -91,8 +91,9 @@ def evaluate_warm(
     """
     plan = evaluation or WarmEvaluation()
     pools = on_one_grid(series)
-    trial, scored = _spans(pools, plan)
-    steps = _Steps(progress, _refits(trial, plan.trial_refit_days, pools) + _refits(scored, plan.refit_days, pools))
+    trial, scored = spans(pools, plan)
+    step = pools[0].step_minutes
+    steps = Steps(progress, refits_in(trial, plan.trial_refit_days, step) + refits_in(scored, plan.refit_days, step))
     tried = _replayed(pools, trial, plan.trial_refit_days, (plan, steps))
     found = _replayed(pools, scored, plan.refit_days, (plan, steps))
     compared = {name: _compared([name], tried, found) for name in found.runs}
@@ -112,13 +113,13 @@ def _compared(names: Sequence[str], tried: _Replayed, found: _Replayed) -> WarmC
 
 
 def _replayed(
-    pools: Sequence[DemandSeries], span: tuple[int, int], refit_days: float, how: tuple[WarmEvaluation, _Steps]
+    pools: Sequence[DemandSeries], span: tuple[int, int], refit_days: float, how: tuple[WarmEvaluation, Steps]
 ) -> _Replayed:
     plan, steps = how
     forecasts = rolling_rises(pools, span, refit_days, plan.fit, steps.done)
     schedules, runs = {}, {}
     for one, members in _worlds(pools):
-        schedules[one.pool] = _schedules(one, members, forecasts, plan.world)
+        schedules[one.pool] = schedules_of(one, members, forecasts, plan.world)
         window = one.demand[span[0] : span[1]]
         runs[one.pool] = {
             family: replay_series(window, one.step_minutes, found, plan.world)
@@ -133,9 +134,10 @@ def _worlds(pools: Sequence[DemandSeries]) -> list[tuple[DemandSeries, tuple[str
     return alone if len(pools) == 1 else [*alone, (summed(pools, SHARED), tuple(one.pool for one in pools))]
 
 
-def _schedules(
+def schedules_of(
     one: DemandSeries, members: Sequence[str], forecasts: RiseForecasts, world: WarmWorld
 ) -> dict[str, list[WarmSchedule]]:
+    """Every family for ``one``, whose rises are those of its ``members`` put together."""
     span = (forecasts.first, forecasts.stop)
     foreseen = index_table(
         forecasts.horizons_minutes, [forecasts.by_pool[name] for name in members], one.node_gpus, world
@@ -144,7 +146,7 @@ def _schedules(
     return families(one, span, foreseen, index_table(horizons, [came], one.node_gpus, world), world)
 
 
-def _spans(pools: Sequence[DemandSeries], plan: WarmEvaluation) -> tuple[tuple[int, int], tuple[int, int]]:
+def spans(pools: Sequence[DemandSeries], plan: WarmEvaluation) -> tuple[tuple[int, int], tuple[int, int]]:
     """Samples of the trial and of what is scored."""
     size, step = len(pools[0]), pools[0].step_minutes
     split = int(size * plan.split)
@@ -158,13 +160,14 @@ def _spans(pools: Sequence[DemandSeries], plan: WarmEvaluation) -> tuple[tuple[i
     return (begin, split), (split, size)
 
 
-def _refits(span: tuple[int, int], days: float, pools: Sequence[DemandSeries]) -> int:
-    every = max(1, round(days * _DAY_MINUTES / pools[0].step_minutes))
+def refits_in(span: tuple[int, int], days: float, step_minutes: int) -> int:
+    """How often a forecast is refitted within ``span``."""
+    every = max(1, round(days * _DAY_MINUTES / step_minutes))
     return -(-(span[1] - span[0]) // every)
 
 
 @dataclass(slots=True)
-class _Steps:
+class Steps:
     """Tells how far an evaluation is."""
 
     progress: Progress | None

@@ -19,9 +19,9 @@ from advisor.forecast.demand_rise import (
     rise_horizons,
     rise_shares,
 )
-from training.demand_boosters import fit_rises
 from training.demand_groups import in_groups
 from training.demand_rows import DemandFitSettings, PoolRows, rows_of
+from training.rise_boosters import fit_rises
 
 __all__ = ["RiseForecasts", "rolling_rises"]
 

@@ -28,16 +28,17 @@ def compared_costs(keep_alive: Sequence[WarmPoint]) -> tuple[float, ...]:
 
 
 def wait_at(points: Sequence[WarmPoint], cost: float, measure: str = "mean_wait_minutes") -> float | None:
-    """``measure`` at ``cost`` on the lower edge of a curve; None outside the costs it spans.
+    """``measure`` at ``cost`` on the lower edge of a curve; None below its least cost.
 
-    A dearer setting that waits longer than a cheaper one is passed over: nobody would choose it.
+    A dearer setting that waits longer than a cheaper one is passed over: nobody would choose it. Above its dearest
+    setting a policy waits as it does there: nobody has to spend more.
     """
     ordered = sorted(points, key=lambda point: (point.cost, point.mean_wait_minutes))
     edge: list[WarmPoint] = []
     for point in ordered:
         if not edge or point.mean_wait_minutes < edge[-1].mean_wait_minutes:
             edge.append(point)
-    if not edge or not ordered[0].cost <= cost <= ordered[-1].cost:
+    if not edge or cost < edge[0].cost:
         return None
     return float(np.interp(cost, [p.cost for p in edge], [float(getattr(p, measure)) for p in edge]))
 

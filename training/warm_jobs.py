@@ -8,6 +8,7 @@ launched as soon as the queue needs them, and by the policy once a minute.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -141,6 +142,8 @@ class _Replay:
         self._needed = 0
         self._now = 0.0
         self._used_gpus = 0
+        # Plain numbers: single items of arrays are slow to read, and there is one of each a minute.
+        self._ahead, self._keep = schedule.ahead.tolist(), schedule.keep.tolist()
         self._places = 0
         self._waits = np.full(window.submit.size, np.nan)
         self._paid = self._boot_minutes = self._used = 0.0
@@ -263,8 +266,8 @@ class _Replay:
     def _control(self, minute: int) -> None:
         """What the policy does at the beginning of a minute."""
         schedule, fleet = self._schedule, self._fleet
-        ahead = self._in_nodes(float(schedule.ahead[minute]))
-        keep = max(ahead, self._in_nodes(float(schedule.keep[minute]))) + self._needed
+        ahead = self._in_nodes(self._ahead[minute])
+        keep = max(ahead, self._in_nodes(self._keep[minute])) + self._needed
         ripe = self._now - schedule.patience_minutes + _DUST
         while len(fleet.idle) > keep and fleet.idle[0] <= ripe:
             fleet.idle.popleft()
@@ -272,7 +275,7 @@ class _Replay:
 
     def _in_nodes(self, wanted: float) -> int:
         used = self._used_gpus if self._schedule.total else 0
-        return max(0, int(np.ceil((wanted - used - self._fleet.free_gpus) / self._world.node_gpus - _DUST)))
+        return max(0, math.ceil((wanted - used - self._fleet.free_gpus) / self._world.node_gpus - _DUST))
 
 
 def replay_jobs(window: JobWindow, schedule: WarmSchedule, world: WarmWorld) -> JobRun:

@@ -78,7 +78,7 @@ def warm_protocol(
         assumed=(
             *(note for one in pools for note in one.notes),
             *held,
-            f"nodes of {pools[0].node_gpus} GPUs, perfectly packed, ready {world.latency_minutes:g} min after the order",
+            f"nodes of {pools[0].node_gpus} GPUs, perfectly packed, ready {world.latency_minutes:g} min after ordered",
             "nothing limits how many nodes there are",
             *_lag(pools[0].step_minutes, world),
         ),

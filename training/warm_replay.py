@@ -65,12 +65,12 @@ class WarmRun:
 
 @dataclass(slots=True)
 class _Fleet:
-    """Nodes of every setting. ``idle_since[r]`` is the sample from which on more than r nodes have stood idle."""
+    """Nodes of every setting. ``last_busy[r]`` is the last sample at which no more than r nodes stood idle."""
 
     ready: Indices
     booting: Indices
     arriving: Indices
-    idle_since: Indices
+    last_busy: Indices
 
     @classmethod
     def of(cls, settings: int, ready: int, lag: int, most: int) -> _Fleet:
@@ -92,16 +92,16 @@ class _Fleet:
     def release(self, sample: int, need: int, keep: Indices, patience: Indices) -> None:
         """Idle nodes beyond ``keep`` go, longest idle first, if they stood idle for their patience."""
         idle = np.maximum(self.ready - need, 0)
-        ranks = np.arange(len(self.idle_since))[:, None]
-        self.idle_since[ranks >= idle] = sample
+        ranks = np.arange(len(self.last_busy))[:, None]
+        self.last_busy[ranks >= idle] = sample
         if not idle.any():
             return
-        ripe = ((sample - self.idle_since >= patience) & (ranks < idle)).sum(axis=0)
+        ripe = ((sample - self.last_busy > patience) & (ranks < idle)).sum(axis=0)
         gone = np.minimum(ripe, np.maximum(idle - keep, 0))
         if gone.any():
             self.ready -= gone
-            moved = np.minimum(ranks + gone, len(self.idle_since) - 1)
-            self.idle_since = np.take_along_axis(self.idle_since, moved, axis=0)
+            moved = np.minimum(ranks + gone, len(self.last_busy) - 1)
+            self.last_busy = np.take_along_axis(self.last_busy, moved, axis=0)
 
     def order(self, sample: int, target: Indices) -> Indices:
         """Nodes ordered now so that ready and booting ones reach ``target``."""

@@ -29,12 +29,12 @@ def recent_rises(demand: Floats, step_minutes: int, first: int, quantiles: Float
     span = max(1, round(RISE_MINUTES / step_minutes))
     every = max(1, round(_APART_MINUTES / step_minutes))
     window = max(1, round(_WINDOW_MINUTES / step_minutes))
-    padded = np.concatenate([np.full(window, np.nan), demand])
+    padded = np.concatenate([np.full(window + span, np.nan), demand])
     highest = np.lib.stride_tricks.sliding_window_view(padded, span + 1).max(axis=1)
-    # ``rises[i]`` ended at sample i - window + span of the demand.
+    # ``rises[i]`` began at sample i - window - span of the demand and ended at i - window.
     rises = highest - padded[: highest.size]
     asked = np.arange(first, demand.size, every)
-    ended = asked[:, None] + window - span - np.arange(0, window, every)[None, :]
+    ended = asked[:, None] + window - np.arange(0, window, every)[None, :]
     found = _quantiles(rises[ended], quantiles)
     return np.repeat(found, every, axis=0)[: demand.size - first]
 
