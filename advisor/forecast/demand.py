@@ -22,7 +22,7 @@ from advisor.forecast.demand_baselines import LEVELS, BaselineTables, baseline_q
 from advisor.forecast.demand_gate import MODEL
 from advisor.forecast.demand_law import ChangeLaw
 from advisor.forecast.demand_model import DemandModel, PoolHorizon, PoolRecord
-from advisor.forecast.demand_rise import RISE_LEVELS, RiseFrequencies, rise_horizons
+from advisor.forecast.demand_rise import RISE_LEVELS, RiseFrequencies, free_parts, rise_horizons
 
 __all__ = [
     "DEFAULT_HORIZONS",
@@ -172,7 +172,9 @@ class DemandForecaster:
             rows = feature_rows(series, at, self._model.extra_state)
             readable = model.can_read(rows)
             table = table.copy()
-            table[readable] = model.probabilities(rows[readable], self._model.rise_horizons_minutes)
+            table[readable] = model.probabilities(
+                rows[readable], self._model.rise_horizons_minutes, free_parts(series, at[readable])
+            )
         return table
 
     def _rise_table(self, asked: _Asked) -> tuple[Floats, tuple[int, ...], str]:
@@ -184,7 +186,7 @@ class DemandForecaster:
         horizons = self._model.rise_horizons_minutes
         model = self._model.rise_model(asked.series.pool)
         if asked.record.rise_verdict.served == MODEL and model is not None and model.can_read(asked.rows)[0]:
-            return model.probabilities(asked.rows, horizons)[0], horizons, MODEL
+            return model.probabilities(asked.rows, horizons, free_parts(asked.series, at))[0], horizons, MODEL
         return asked.record.rises.probabilities(asked.series, at)[0], horizons, FREQUENCIES
 
     def _prepare(self, known: DemandSeries, at: int) -> _Asked:
