@@ -34,7 +34,8 @@ class SimulatedCluster:
     """Nodes of one size, and the tasks that run on them.
 
     ``freed`` tells whether GPUs have become free since a policy last looked, ``finished`` is told of every end,
-    ``expired`` holds the empty nodes whose keep-alive has passed.
+    ``expired`` holds the empty nodes whose keep-alive has passed, ``free_gpus`` counts whole GPUs free on ready
+    nodes, ``running_gpus`` what running tasks asked for.
     """
 
     def __init__(self, terms: ClusterTerms, engine: Engine, random: Random) -> None:
@@ -44,6 +45,8 @@ class SimulatedCluster:
         self.booting: dict[int, SimulatedNode] = {}
         self.running: dict[Task, None] = {}
         self.freed = False
+        self.free_gpus = 0
+        self.running_gpus = 0.0
         self.node_starts = 0
         self.expired: dict[int, SimulatedNode] = {}
         self.finished: Callable[[Task], None] | None = None
@@ -75,11 +78,6 @@ class SimulatedCluster:
         limit = self.terms.limit_nodes
         return None if limit is None else max(0, limit - len(self.ready) - len(self.booting))
 
-    @property
-    def free_gpus(self) -> int:
-        """Whole GPUs free on ready nodes."""
-        return sum(room * len(nodes) for room, nodes in enumerate(self._by_room))
-
     def accounts(self) -> Accounts:
         """What GPU time was spent on up to now."""
         return plus_present(self._gone, self.nodes, self.now)
@@ -109,6 +107,7 @@ class SimulatedCluster:
         node.become_ready(self.now)
         self.ready[node.number] = node
         insort(self._by_room[node.whole], node.number)
+        self.free_gpus += node.whole
         self.freed = True
         self._emptied(node)
 
@@ -133,6 +132,7 @@ class SimulatedCluster:
         self.expired.pop(node.number, None)
         room = self._by_room[node.whole]
         del room[bisect_left(room, node.number)]
+        self.free_gpus -= node.whole
         self._gone = plus_gone(self._gone, node, self.now, self.terms.least_billed_seconds)
 
     # Room ------------------------------------------------------------------------------------------------------
@@ -190,6 +190,7 @@ class SimulatedCluster:
         task.began = now
         task.run += 1
         self.running[task] = None
+        self.running_gpus += task.gpus
         ends = now + task.overhead + task.job.seconds - task.done
         self.engine.schedule(ends, Priority.END, partial(self._end, task, task.run))
         if self._lease is not None:
@@ -253,6 +254,8 @@ class SimulatedCluster:
                 self._emptied(node)
         task.on = ()
         del self.running[task]
+        # Sums of shares leave a rounding error behind, an empty cluster does not.
+        self.running_gpus = self.running_gpus - task.gpus if self.running else 0.0
         self.freed = True
 
     def _moved(self, node: SimulatedNode, before: int) -> None:
@@ -265,6 +268,7 @@ class SimulatedCluster:
             room = self._by_room[before]
             del room[bisect_left(room, node.number)]
             insort(self._by_room[node.whole], node.number)
+            self.free_gpus += node.whole - before
 
 
 def _share_order(gpus: float) -> Callable[[SimulatedNode], tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -61,6 +62,11 @@ class SimulatedNode:
         """True if nothing runs on it."""
         return not self.holds
 
+    @property
+    def free(self) -> float:
+        """GPUs nobody holds, shares included."""
+        return self.size - self.in_hold
+
     def become_ready(self, now: float) -> None:
         """The GPUs can be allocated from ``now`` on; the node is empty."""
         running = self.running_at
@@ -85,6 +91,19 @@ class SimulatedNode:
         if gpus >= 1:
             return self.whole >= gpus
         return self.whole >= 1 or any(free >= _milli(gpus) for free in self.shares.values())
+
+    def room_without(self, gone: Iterable[Task]) -> float:
+        """Whole GPUs free if the tasks ``gone`` were not there; where there would be none, the largest share."""
+        whole, shares = self.whole, dict(self.shares)
+        for task in gone:
+            hold = self.holds[task]
+            whole += hold.whole
+            if hold.slot is not None:
+                shares[hold.slot] += hold.milli
+                if shares[hold.slot] == _WHOLE:
+                    del shares[hold.slot]
+                    whole += 1
+        return float(whole) if whole else max(shares.values(), default=0) / _WHOLE
 
     def take(self, task: Task, used: float, now: float, *, all_of_it: bool) -> None:
         """Give ``task`` what it uses here, or the whole empty node.

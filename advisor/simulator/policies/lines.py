@@ -49,6 +49,10 @@ class WaitingLines:
         """How many of a size wait."""
         return len(self._lines.get(gpus, ()))
 
+    def of_size(self, gpus: float) -> Iterator[Task]:
+        """Those of a size, in order; nothing may be added or removed meanwhile."""
+        return (task for _, _, task in self._lines.get(gpus, ()))
+
     def demand(self) -> float:
         """GPUs waited for."""
         return sum(size * len(line) for size, line in self._lines.items())

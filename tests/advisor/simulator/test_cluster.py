@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from advisor.errors import Defect, Refused
 from advisor.simulator.accounts import Accounts, check_conservation
-from advisor.simulator.policies.fifo import Fifo
+from advisor.simulator.policies.fifo import Karpenter, Traditional
 from advisor.simulator.tasks import Task
 from advisor.simulator.terms import ClusterTerms, StartParts
 from tests.advisor.simulator.worlds import replayed, some_work, terms, waits
@@ -110,7 +110,7 @@ def test_a_whole_gpu_is_not_made_of_two_halves():
     assert run.node_starts == 2
 
 
-class _StopsAt(Fifo):
+class _StopsAt(Karpenter):
     """Stops the only job at the boundary of its lease, and starts it again at once."""
 
     lease_seconds = 100.0
@@ -136,7 +136,7 @@ def test_a_job_that_cannot_be_checkpointed_is_never_stopped():
 
 
 def test_alone_a_job_has_a_node_of_its_own():
-    run = replayed(some_work(0, 1, 100), some_work(0, 1, 100), policy=Fifo(alone=True), keep_alive_seconds=0.0)
+    run = replayed(some_work(0, 1, 100), some_work(0, 1, 100), policy=Traditional(), keep_alive_seconds=0.0)
     assert run.node_starts == 2
     assert run.end.accounts.held == 2 * 8 * 100
 
@@ -190,6 +190,8 @@ def test_terms_that_make_no_sense_are_refused(field, value):
 )
 def test_whatever_comes_is_conserved_and_runs_alike_twice(drawn, alone):
     jobs = [some_work(float(s), float(g), float(d), id=str(i)) for i, (s, g, d) in enumerate(drawn)]
-    first, second = (replayed(*jobs, policy=Fifo(alone=alone), batch_idle_seconds=1.0) for _ in range(2))
+    first, second = (
+        replayed(*jobs, policy=(Traditional if alone else Karpenter)(), batch_idle_seconds=1.0) for _ in range(2)
+    )
     assert first.end == second.end
     assert [task.finish for task in first.tasks] == [task.finish for task in second.tasks]

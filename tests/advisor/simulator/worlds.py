@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from advisor.simulator.policies.fifo import Fifo
+from advisor.simulator.policies.fifo import Karpenter
 from advisor.simulator.simulation import SimulatedRun, simulate
 from advisor.simulator.tasks import SimulatedJob
 from advisor.simulator.terms import ClusterTerms, StartParts
@@ -22,7 +22,7 @@ def terms(**more: Any) -> ClusterTerms:
 
 def replayed(*jobs: SimulatedJob, policy: Any = None, seed: int = 0, **more: Any) -> SimulatedRun:
     """The jobs under ``policy`` (first come, first served, where none is given)."""
-    return simulate(sorted(jobs, key=lambda job: job.submit), terms(**more), policy or Fifo(), seed)
+    return simulate(sorted(jobs, key=lambda job: job.submit), terms(**more), policy or Karpenter(), seed)
 
 
 def waits(run: SimulatedRun) -> list[float]:
