@@ -33,7 +33,7 @@ from training.metrics import mark, scores_of
 from training.outcomes import outcome_scores
 from training.quality import may_be_served
 
-__all__ = ["BacktestSettings", "evaluate_and_fit", "evaluate_durations"]
+__all__ = ["BacktestSettings", "digest_of", "evaluate_and_fit", "evaluate_durations"]
 
 Floats = NDArray[np.float64]
 
@@ -164,7 +164,7 @@ def _protocol(history: History, settings: BacktestSettings, refits: int, remarks
     if not refits:
         assumed.append("too few jobs had ended to fit a model: the baseline stands in throughout")
     return RunProtocol(
-        data_digest=_digest(jobs),
+        data_digest=digest_of(jobs),
         rows=len(jobs),
         split_time=datetime.fromtimestamp(history.split, UTC),
         refits=refits,
@@ -187,7 +187,7 @@ def _not_asked(seen: Mapping[str, DurationModel]) -> list[str]:
     ]
 
 
-def _digest(jobs: Sequence[Job]) -> str:
+def digest_of(jobs: Sequence[Job]) -> str:
     """A digest of everything about the jobs that a prediction or a score depends on."""
     digest = hashlib.sha256()
     for job in jobs:

@@ -44,28 +44,37 @@ class SimulatedRun:
     node_starts: int
 
 
-def simulate(jobs: Sequence[SimulatedJob], terms: ClusterTerms, policy: Policy, seed: int = 0) -> SimulatedRun:
+def simulate(
+    jobs: Sequence[SimulatedJob],
+    terms: ClusterTerms,
+    policy: Policy,
+    seed: int = 0,
+    places: Sequence[int] | None = None,
+) -> SimulatedRun:
     """Run ``jobs`` (in order of submission) to the end of the last, and check every law of conservation.
 
+    ``places`` are their rows in what the policy foresees, where that is in another order.
     Costs are compared up to the last submission, since nobody pays for the emptying of a real cluster.
 
     Raises:
         Refused: no job, jobs out of order, or one that the limit can never hold.
         Defect: a law of conservation is broken.
     """
-    return _Simulation(jobs, terms, policy, seed).run()
+    _check(jobs, terms)
+    rows = range(len(jobs)) if places is None else places
+    tasks = tuple(Task(place, job) for place, job in zip(rows, jobs, strict=True))
+    return _Simulation(tasks, terms, policy, seed).run()
 
 
 class _Simulation:
-    def __init__(self, jobs: Sequence[SimulatedJob], terms: ClusterTerms, policy: Policy, seed: int) -> None:
-        _check(jobs, terms)
+    def __init__(self, tasks: tuple[Task, ...], terms: ClusterTerms, policy: Policy, seed: int) -> None:
         self._policy = policy
-        self._engine = Engine(SimulatedClock(_EPOCH, jobs[0].submit))
+        self._engine = Engine(SimulatedClock(_EPOCH, tasks[0].job.submit))
         self._cluster = SimulatedCluster(terms, self._engine, Random(seed))  # noqa: S311 - no secrets here
         self._cluster.finished = self._ended
         if policy.lease_seconds is not None:
             self._cluster.lease(policy.lease_seconds, partial(policy.boundary, self._cluster))
-        self._tasks = [Task(place, job) for place, job in enumerate(jobs)]
+        self._tasks = tasks
         self._left = len(self._tasks)
         self._days: list[Checkpoint] = []
         self._horizon: Checkpoint | None = None
@@ -86,7 +95,7 @@ class _Simulation:
         check_conservation(end.accounts, self._tasks)
         assert self._horizon is not None  # noqa: S101 - scheduled above
         return SimulatedRun(
-            tasks=tuple(self._tasks),
+            tasks=self._tasks,
             days=tuple(self._days),
             horizon=self._horizon,
             end=end,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from advisor.domain.jobs import Job
 from advisor.domain.units import finite, positive
 from advisor.errors import Refused
 
-__all__ = ["SimulatedJob", "Task", "jobs_of"]
+__all__ = ["SimulatedJob", "Task", "simulated_job"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,22 +41,23 @@ class SimulatedJob:
             raise Refused("gpus", self.gpus, "a share of one GPU, or whole ones", "Round it up.")
 
 
-def jobs_of(jobs: Sequence[Job], origin: datetime) -> list[SimulatedJob]:
-    """The jobs of a history from ``origin`` on, in order of submission; those that never ran are left out.
+def simulated_job(job: Job, origin: datetime, *, checkpointable: bool = False) -> SimulatedJob:
+    """A job of a history that has run, with its times counted from ``origin``.
 
-    A censored job is taken to have ended when it was last seen; parts of several GPUs are rounded up.
+    A censored one is taken to have ended when it was last seen; parts of several GPUs are rounded up.
+
+    Raises:
+        Refused: it never ran, or runs still, so how long it takes is not known.
     """
-    found = [
-        SimulatedJob(
-            id=job.id,
-            submit=(job.submit - origin).total_seconds(),
-            gpus=job.gpus if job.gpus <= 1 else float(-int(-job.gpus // 1)),
-            seconds=max(job.run_seconds, 0.0),
-        )
-        for job in jobs
-        if job.submit >= origin and job.run_seconds is not None
-    ]
-    return sorted(found, key=lambda job: job.submit)
+    if job.run_seconds is None:
+        raise Refused("job", job.id, "how long it runs is not known", "Leave it out of the replay.")
+    return SimulatedJob(
+        id=job.id,
+        submit=(job.submit - origin).total_seconds(),
+        gpus=job.gpus if job.gpus <= 1 else float(math.ceil(job.gpus)),
+        seconds=max(job.run_seconds, 0.0),
+        checkpointable=checkpointable,
+    )
 
 
 @dataclass(slots=True, eq=False)

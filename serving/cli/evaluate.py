@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from advisor.domain.jobs import Job
 from advisor.domain.reports import DemandReport, HorizonScores
 from advisor.domain.units import counted
 from advisor.errors import Refused
 from advisor.forecast.registry import CHALLENGER, CHAMPION
-from advisor.history.store import HistoryStore
-from advisor.settings import Settings, load_settings
-from advisor.telemetry.mapping import read_mapping
+from advisor.settings import load_settings
 from advisor.telemetry.series import read_series
-from advisor.telemetry.traces import TraceFile, TraceFormat
 from dashboards.report import duration_report_html
+from serving.cli.histories import FormatOption, MappingOption, SplitOption, TraceOption, known_history
 from serving.cli.options import ConfigOption, DebugOption, HtmlOption, OutputOption
 from serving.cli.output import Output, minute, progress_bar, render, stages, table
 from serving.cli.training import backtest_settings, duration_tables
@@ -34,17 +30,6 @@ from training.pipeline import registered_durations
 __all__ = ["app", "demand_tables"]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The measured quality on a trace or on the store.")
-
-TraceOption = Annotated[
-    Path | None, typer.Option("--trace", help="Trace file; without one, the store.", show_default=False)
-]
-FormatOption = Annotated[TraceFormat | None, typer.Option("--format", help="Layout of the trace.", show_default=False)]
-MappingOption = Annotated[
-    Path | None, typer.Option("--mapping", help="TOML file naming the columns; for --format table.", show_default=False)
-]
-SplitOption = Annotated[
-    float, typer.Option("--split", min=0.05, max=0.95, help="Share of the jobs, in time, before the held-out part.")
-]
 
 
 @app.callback()
@@ -72,7 +57,7 @@ def durations(
     # An evaluation takes minutes: what cannot be written is said before it.
     target = None if html is None else _page_file(html)
     settings = load_settings(config)
-    history = _stored(settings) if trace is None else _of_trace(trace, trace_format, mapping)
+    history = known_history(settings, trace, trace_format, mapping)
     registered = registered_durations(open_registry(settings), CHAMPION, CHALLENGER) if trace is None else None
     with stages("evaluate") as progress:
         report = evaluate_durations(history.jobs, backtest_settings(settings, split), progress, registered)
@@ -101,31 +86,6 @@ def demand(
     with progress_bar("evaluate") as step:
         report = evaluate_demand(known, _minutes(horizons), progress=step)
     render(output, report.to_json(), lambda: demand_tables(report))
-
-
-class _History(NamedTuple):
-    """The jobs to evaluate on, and whether they were generated."""
-
-    jobs: list[Job]
-    synthetic: bool
-
-
-def _stored(settings: Settings) -> _History:
-    with HistoryStore.open(settings.storage.history) as store:
-        last = store.last_event()
-        if last is None:
-            raise Refused("history", 0, "an evaluation needs jobs", "Ingest some (gsa ingest), or name a --trace.")
-        return _History(store.jobs(last), store.is_synthetic())
-
-
-def _of_trace(path: Path, trace_format: TraceFormat | None, mapping: Path | None) -> _History:
-    if trace_format is None:
-        known = ", ".join(TraceFormat)
-        raise Refused("--format", None, f"a trace has one of the formats {known}", "Name it with --format.")
-    columns = None if mapping is None else read_mapping(mapping)
-    with progress_bar("read") as step:
-        batch = TraceFile(path, trace_format, columns, progress=step).read(None, datetime.now(UTC))
-    return _History(list(batch.jobs), batch.synthetic)
 
 
 def _page_file(path: Path) -> Path:

@@ -38,7 +38,12 @@ __all__ = [
 
 _PLAIN_WIDTH = 140
 _BULLET = re.compile(r" *- ")
-_STAGES = {"features": "reading the past of each job", "refits": "fitting and replaying", "scores": "scoring"}
+_STAGES = {
+    "features": "reading the past of each job",
+    "refits": "fitting and replaying",
+    "scores": "scoring",
+    "replays": "replaying policies",
+}
 """What people are told of the stages of a training."""
 
 

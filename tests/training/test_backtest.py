@@ -18,7 +18,7 @@ from advisor.forecast.live import LiveModel
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from tests.builders import NOON, a_history, a_job, a_usage
 from training.answers import history_of, replayed
-from training.backtest import BacktestSettings, _digest, evaluate_durations
+from training.backtest import BacktestSettings, digest_of, evaluate_durations
 from training.duration import DurationSettings, fit_durations
 from training.duration_table import duration_table
 from training.forests import fit_forests
@@ -176,7 +176,7 @@ def test_the_same_history_gives_the_same_report(history, report):
     ],
 )
 def test_another_history_has_another_digest(history, other):
-    assert _digest([replace(history[0], **other), *history[1:]]) != _digest(history)
+    assert digest_of([replace(history[0], **other), *history[1:]]) != digest_of(history)
 
 
 def test_jobs_still_running_are_not_scored_and_the_report_says_so(history):
