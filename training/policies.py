@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -151,7 +151,7 @@ class Entrant:
     policy: Policy
     cluster: ClusterTerms
     everything: bool
-    setting: Mapping[str, float] = MappingProxyType({})
+    setting: Mapping[str, float] = field(default_factory=dict)
 
 
 def entrants(names: Sequence[str]) -> list[str]:

@@ -79,6 +79,7 @@ class _Simulation:
         self._days: list[Checkpoint] = []
         self._horizon: Checkpoint | None = None
         self._window: float | None = None
+        self._closed = False
         self._asked = 0.0
         self._wanted = 0
 
@@ -149,7 +150,13 @@ class _Simulation:
         self._gather()
 
     def _gather(self) -> None:
-        """Open a batch window where nodes are wanted; whatever is wanted on top keeps it open."""
+        """Launch what is wanted if a batch window has closed; open one where nodes are wanted.
+
+        Whatever is wanted on top while one is open keeps it open.
+        """
+        if self._closed:
+            self._closed = False
+            self._cluster.launch(self._policy.nodes_wanted(self._cluster))
         if self._cluster.headroom == 0:
             return
         wanted = self._policy.nodes_wanted(self._cluster)
@@ -162,7 +169,7 @@ class _Simulation:
             self._engine.schedule(now + terms.batch_idle_seconds, Priority.TICK + 1, self._close)
 
     def _close(self) -> None:
-        """Launch what is wanted once the batch window has run its time."""
+        """The batch window closes once it has run its time; what is wanted is seen when the moment settles."""
         opened, terms = self._window, self._cluster.terms
         assert opened is not None  # noqa: S101 - only an open window is closed
         due = min(opened + terms.batch_most_seconds, self._asked + terms.batch_idle_seconds)
@@ -171,7 +178,7 @@ class _Simulation:
             return
         self._window = None
         self._wanted = 0
-        self._cluster.launch(self._policy.nodes_wanted(self._cluster))
+        self._closed = True
 
 
 def _check(jobs: Sequence[SimulatedJob], terms: ClusterTerms) -> None:

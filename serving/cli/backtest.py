@@ -108,9 +108,9 @@ _COLUMNS = (
     "moves",
 )
 _WORDS = (
-    "Waits are in minutes, without the run: queue, boots, pauses and switches. Short jobs run up to 15 minutes. slowdown: "
-    "(wait + duration) / duration, durations counted as 5 minutes at least. paid/useful: GPU time paid for over GPU time "
-    "of use to jobs."
+    "Waits are in minutes, without the run: queue, boots, pauses and switches. Short jobs run up to 15 minutes. "
+    "slowdown: (wait + duration) / duration, durations counted as 5 minutes at least. paid/useful: GPU time paid for "
+    "over GPU time of use to jobs."
 )
 _SHOWN = ("mean_wait_minutes", "mean_short_wait_minutes", "paid_over_useful")
 
