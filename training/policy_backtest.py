@@ -6,15 +6,10 @@ each job's real submission; then every policy runs the held-out jobs, each run i
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import platform
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from random import Random
-from typing import TypeAlias
 
 import lightgbm
 import numpy as np
@@ -26,8 +21,7 @@ from advisor.domain.units import counted, shown_duration
 from advisor.errors import Refused
 from advisor.planning.costs import Prices
 from advisor.simulator.foresight import Distributions, Foresight, Truth
-from advisor.simulator.simulation import simulate
-from advisor.simulator.tasks import SimulatedJob, simulated_job
+from advisor.simulator.tasks import simulated_job
 from training.answers import History, history_of, served
 from training.backtest import BacktestSettings, digest_of
 from training.duration_table import Progress
@@ -38,17 +32,14 @@ from training.policies import (
     KEEP_ALIVE_BEST,
     Contest,
     ContestTerms,
-    entrant,
     entrants,
     static_nodes,
 )
-from training.policy_scores import RunMeasures, differences, measures_of, scores_of_runs
+from training.policy_runs import Runs, run_all
+from training.policy_scores import differences, scores_of_runs
 
 __all__ = ["PolicyBacktest", "backtest_policies", "contest_of"]
 
-Runs: TypeAlias = dict[str, list[RunMeasures]]
-
-_SHAKE_SECONDS = 60.0
 _FITTED_BEST = 1e-9
 
 
@@ -76,7 +67,7 @@ def backtest_policies(
     """
     wanted = entrants(settings.more)
     contest, history, refits = contest_of(jobs, settings, progress)
-    runs = _run_all(contest, wanted, settings, progress)
+    runs = run_all(contest, wanted, settings.prices, settings.workers, progress)
     curve = sorted((name for name in runs if name.startswith("keep_alive_")), key=lambda n: _seconds(runs, n))
     best = _best_keep_alive({name: scores_of_runs(runs[name]) for name in curve}, scores_of_runs(runs[ADVISOR]))
     named = {name: runs[best if name == KEEP_ALIVE_BEST else name] for name in _reported(wanted)}
@@ -116,80 +107,6 @@ def contest_of(
 
 def _ran(job: Job) -> bool:
     return job.run_seconds is not None
-
-
-# Runs ------------------------------------------------------------------------------------------------------------
-
-
-_shared: tuple[Contest, Prices] | None = None
-"""What every run of a worker process needs, handed over once."""
-
-
-def _share(contest: Contest, prices: Prices) -> None:
-    global _shared  # noqa: PLW0603 - a process pool has no other place for what all its tasks share
-    _shared = (contest, prices)
-
-
-def _run_shared(name: str, seed: int) -> RunMeasures:
-    assert _shared is not None  # noqa: S101 - every worker begins with _share
-    return _run(_shared[0], _shared[1], name, seed)
-
-
-def _run(contest: Contest, prices: Prices, name: str, seed: int) -> RunMeasures:
-    """One policy, once, on work shaken by ``seed``."""
-    chosen = entrant(name, contest)
-    jobs = _shaken(contest.jobs, seed)
-    if chosen.everything:
-        jobs = [(place, replace(job, checkpointable=True)) for place, job in jobs]
-    places, work = zip(*jobs, strict=True)
-    run = simulate(work, chosen.cluster, chosen.policy, seed, places)
-    return measures_of(run, prices, chosen.setting)
-
-
-def _shaken(jobs: Sequence[SimulatedJob], seed: int) -> list[tuple[int, SimulatedJob]]:
-    """The jobs with their places, in order of submission: as they were for seed 0, else each second moved as one."""
-    if seed == 0:
-        return list(enumerate(jobs))
-    random = Random(seed)  # noqa: S311 - no secrets here
-    moves: dict[float, float] = {}
-    for job in jobs:
-        if job.submit not in moves:
-            moves[job.submit] = random.uniform(-_SHAKE_SECONDS, _SHAKE_SECONDS)
-    moved = [(place, replace(job, submit=max(0.0, job.submit + moves[job.submit]))) for place, job in enumerate(jobs)]
-    return sorted(moved, key=lambda one: (one[1].submit, one[0]))
-
-
-def _run_all(contest: Contest, names: Sequence[str], settings: PolicyBacktest, progress: Progress | None) -> Runs:
-    """Every run, the dear ones first, so that no process is left waiting for a last long one."""
-    dear = sorted(names, key=lambda name: name.startswith(("keep_alive", "static", "traditional", "karpenter")))
-    tasks = [(name, seed) for name in dear for seed in range(contest.terms.seeds)]
-    found: dict[tuple[str, int], RunMeasures] = {}
-    for done, (task, measures) in enumerate(_results(contest, tasks, settings), start=1):
-        found[task] = measures
-        if progress is not None:
-            progress("replays", done, len(tasks))
-    return {name: [found[name, seed] for seed in range(contest.terms.seeds)] for name in names}
-
-
-def _results(
-    contest: Contest, tasks: Sequence[tuple[str, int]], settings: PolicyBacktest
-) -> Iterator[tuple[tuple[str, int], RunMeasures]]:
-    workers = min(settings.workers or os.cpu_count() or 1, len(tasks))
-    if workers == 1:
-        for task in tasks:
-            yield task, _run(contest, settings.prices, *task)
-        return
-    # Forking a process whose libraries have started threads may hang it.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_share, initargs=(contest, settings.prices)
-    ) as pool:
-        futures = {pool.submit(_run_shared, *task): task for task in tasks}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-
-
-# The report ------------------------------------------------------------------------------------------------------
 
 
 def _reported(runs: Sequence[str]) -> list[str]:

@@ -86,6 +86,11 @@ def measures_of(run: SimulatedRun, prices: Prices, setting: Mapping[str, float])
         jobs=len(tasks),
         setting=dict(setting),
     )
+    return RunMeasures(scores=scores, days=_days(run, submit, waits, short, slowdowns))
+
+
+def _days(run: SimulatedRun, submit: Floats, waits: Floats, short: NDArray[np.bool_], slowdowns: Floats) -> DayTotals:
+    """The sums of a run by day since its first submission."""
     day = ((submit - submit[0]) // SECONDS_PER_DAY).astype(np.intp)
     spent = np.array([(point.accounts.paid, point.useful) for point in run.days])
     paid, useful = np.diff(spent, axis=0).T
@@ -95,17 +100,14 @@ def measures_of(run: SimulatedRun, prices: Prices, setting: Mapping[str, float])
         total: Floats = np.bincount(day, values, days).astype(np.float64)
         return total
 
-    return RunMeasures(
-        scores=scores,
-        days=DayTotals(
-            jobs=summed(np.ones(len(tasks))),
-            waits=summed(waits),
-            short_jobs=summed(short.astype(np.float64)),
-            short_waits=summed(waits * short),
-            slowdowns=summed(slowdowns),
-            paid=np.pad(paid, (0, days - len(paid))),
-            useful=np.pad(useful, (0, days - len(useful))),
-        ),
+    return DayTotals(
+        jobs=summed(np.ones(len(submit))),
+        waits=summed(waits),
+        short_jobs=summed(short.astype(np.float64)),
+        short_waits=summed(waits * short),
+        slowdowns=summed(slowdowns),
+        paid=np.pad(paid, (0, days - len(paid))),
+        useful=np.pad(useful, (0, days - len(useful))),
     )
 
 
