@@ -18,10 +18,13 @@ __all__ = ["Backfilling", "ShortestFirst"]
 class Backfilling(InOrder):
     """First come, first served with EASY backfilling: while the limit is reached, one reservation at a time.
 
-    When the reserved nodes will be free, and who will be gone by then, is read from medians of what remains.
+    It is for the first job that does not fit. Where that is ``large_only``, it is for the first of several GPUs, however
+    many small ones wait before it. When the reserved nodes will be free, and who will be gone by then, is read from
+    medians of what remains.
     """
 
     reserves = True
+    large_only = False
 
     def __init__(self, foresight: Foresight) -> None:
         super().__init__()
@@ -31,12 +34,15 @@ class Backfilling(InOrder):
     def start_in_order(self, cluster: SimulatedCluster) -> None:
         """Start whatever fits, in order, holding nodes for the first of several GPUs that does not."""
         self._reservation = None
+        may_reserve = self.reserves and cluster.headroom == 0
         sizes = set(self.lines.sizes())
         while (task := self.lines.first(sizes)) is not None:
             if self.try_to_start(cluster, task):
                 continue
-            if self.reserves and self._reservation is None and task.gpus > 1 and cluster.headroom == 0:
-                self._reservation = reserve(cluster, self.foresight, task)
+            if may_reserve and (task.gpus > 1 or not self.large_only):
+                may_reserve = False
+                # The first GPU to become free goes to a small one anyway.
+                self._reservation = reserve(cluster, self.foresight, task) if task.gpus > 1 else None
             if self._reservation is None or self._reservation.task is task or not cluster.with_room(task.gpus):
                 # Without a reservation, whatever is as large as this fits no more than this.
                 sizes.discard(task.gpus)
@@ -70,6 +76,8 @@ class Backfilling(InOrder):
 
 class ShortestFirst(Backfilling):
     """Shortest predicted remaining time first, and nobody is ever stopped."""
+
+    large_only = True
 
     def key(self, cluster: SimulatedCluster, task: Task) -> float:
         """Short ones first; three days of waiting make up for a remaining time e times longer."""

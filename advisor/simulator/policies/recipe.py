@@ -62,6 +62,8 @@ class Recipe(Backfilling):
     stopped, the switch. While nodes boot, idle ones are held for waiting work of several nodes.
     """
 
+    large_only = True
+
     def __init__(self, foresight: Foresight, terms: RecipeTerms | None = None) -> None:
         super().__init__(foresight)
         self.terms = chosen = terms or RecipeTerms()
