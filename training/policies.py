@@ -206,12 +206,13 @@ def _recipe(name: str, terms: ContestTerms, everything: bool) -> RecipeTerms:
     quota = terms.quota_nodes is not None
     attained = name == "least_attained_service"
     leases = quota and movable > 0 and name != "advisor_without_leases"
+    reserves = quota and (movable < _HARDLY_ANY or not leases)
     return RecipeTerms(
         warm_level=0.0 if attained or name == "advisor_without_warm" else (0.90 if quota else 0.95),
         moves=movable > 0 and not attained and name != "advisor_without_moves",
         leases=leases,
-        reserves=quota and (movable < _HARDLY_ANY or not leases),
-        patience_days=5.0 if leases else 3.0,
+        reserves=reserves,
+        patience_days=3.0 if reserves or not leases else 5.0,
     )
 
 

@@ -18,7 +18,7 @@ __all__ = ["Backfilling", "ShortestFirst"]
 class Backfilling(InOrder):
     """First come, first served with EASY backfilling: while the limit is reached, one reservation at a time.
 
-    It is for the first job that does not fit. Where that is ``large_only``, it is for the first of several GPUs, however
+    It is for the first job that does not fit; where ``large_only``, for the first of several GPUs, however
     many small ones wait before it. When the reserved nodes will be free, and who will be gone by then, is read from
     medians of what remains.
     """
