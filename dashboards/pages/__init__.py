@@ -6,6 +6,7 @@ be here: reading data (``dashboards.routes``), markup (``templates``), chart spe
 
 from __future__ import annotations
 
+from dashboards.pages.demand_report import DemandReportPage, demand_report_page
 from dashboards.pages.duration_report import DurationReportPage, duration_report_page
 from dashboards.pages.frame import Page, Seen
 from dashboards.pages.jobs import JobPage, JobsPage, job_page, jobs_page
@@ -14,6 +15,7 @@ from dashboards.pages.overview import OverviewPage, overview_page
 from dashboards.pages.pool import PoolPage, pool_page
 
 __all__ = [
+    "DemandReportPage",
     "DurationReportPage",
     "JobPage",
     "JobsPage",
@@ -22,6 +24,7 @@ __all__ = [
     "Page",
     "PoolPage",
     "Seen",
+    "demand_report_page",
     "duration_report_page",
     "job_page",
     "jobs_page",

@@ -24,7 +24,7 @@ from advisor.domain.reports import (
 from advisor.history.status import HistoryStatus, SourceStatus
 from advisor.settings import Settings
 from serving.cli.advise_tables import advice_tables
-from serving.cli.evaluate import demand_tables
+from serving.cli.demand_tables import demand_tables
 from serving.cli.history import history_tables
 from serving.cli.output import kept_in, show, table
 from serving.cli.training import duration_tables, quality_tables
