@@ -12,7 +12,7 @@ import pytest
 
 from advisor.domain.forecasts import DurationForecast
 from advisor.domain.ingest import JobBatch
-from advisor.domain.jobs import Job
+from advisor.domain.jobs import Job, Outcome
 from advisor.domain.promises import Promise
 from advisor.errors import Transient
 from advisor.forecast.calibration import CalibrationSettings
@@ -103,6 +103,44 @@ def test_two_sources_with_the_same_ids_are_fed_as_they_are_built(champions, stor
 
     assert fed.serves(champions, END)
     assert answers(fed, END) == answers(built, END)
+
+    with HistoryStore.open("sqlite://") as other:
+        for parity in (0, 1):
+            own = [replace(job, id=f"{job.id}:{parity}") for at, job in enumerate(mine) if at // 40 % 2 == parity]
+            append(other, *as_seen(END, own), source=f"scheduler-{parity}")
+        apart = foresight(champions, other)
+        apart.take_in(END)
+        assert answers(apart, END) == answers(fed, END), "ids that meet must count no less than ids that do not"
+
+
+def test_jobs_that_share_an_id_run_and_end_each_by_itself(champions, store):
+    append(store, *as_seen(END, HISTORY))
+    one = foresight(champions, store)
+    one.take_in(END)
+    first, second = (a_job("1234", user=f"user-{n}", submit=END + n * MINUTE, seconds=None) for n in (1, 2))
+    append(store, first, source="slurm-a")
+    append(store, second, source="slurm-b")
+    one.take_in(END + 3 * MINUTE)
+    _, (mine, other) = one.called("1234")
+    before = one.forecast([mine, other], END + 9 * MINUTE)
+
+    append(store, replace(first, end=END + 4 * MINUTE, outcome=Outcome.COMPLETED), source="slurm-a")
+    one.take_in(END + 9 * MINUTE)
+
+    _, called = one.called("1234")
+    assert [(job.source, job.gone_at is None) for job in called] == [("slurm-a", False), ("slurm-b", True)]
+    after = one.forecast([a_job("new", user="user-1", submit=END + 9 * MINUTE), other], END + 9 * MINUTE)
+    assert after[0].key_count == before[0].key_count + 1
+    assert after[1].key_count == before[1].key_count
+    promised = store.promises([("slurm-a", "1234"), ("slurm-b", "1234")])
+    assert {(promise.source, promise.replayed) for promise in promised.values()} == {
+        ("slurm-a", False),
+        ("slurm-b", False),
+    }
+    built = foresight(champions, store)
+    built.take_in(END + 9 * MINUTE)
+    assert one.serves(champions, END + 9 * MINUTE)
+    assert built.forecast([other], END + 9 * MINUTE) == one.forecast([other], END + 9 * MINUTE)
 
 
 CROWD, TOGETHER = 10_000, END + MINUTE

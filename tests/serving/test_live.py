@@ -13,9 +13,10 @@ from advisor.clock import ManualClock
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
 from advisor.domain.start_latency import NodeStart, PoolStart, StartPart
+from advisor.errors import Refused
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings, load_settings
-from serving.api.service import DurationAnswer, DurationAsk
+from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk
 from serving.cli.serve import looks
 from serving.controller import ControllerLoop
 from serving.live import LiveAdvisor, LiveParts
@@ -84,6 +85,70 @@ def test_an_end_counts_without_a_cycle(live, store):
     assert view is not None
     assert view.promise is not None
     assert [found.job.id for found in live.jobs(None, 1)] == ["after"]
+
+
+def from_two(store: HistoryStore) -> None:
+    """Two schedulers, each with a job 1234 that runs."""
+    for source, user in (("slurm-a", "ada"), ("slurm-b", "eve")):
+        running = a_job("1234", user=user, submit=END, seconds=None)
+        store.append(JobBatch(source=source, jobs=(running,)), END)
+
+
+def test_an_id_of_two_sources_is_two_jobs_and_asked_for_by_source(live, store):
+    from_two(store)
+    live.refresh()
+
+    with pytest.raises(Refused, match="one each of slurm-a, slurm-b") as refused:
+        live.job("1234")
+    mine, other, nobodys = (live.job("1234", source) for source in ("slurm-a", "slurm-b", "test"))
+
+    assert (refused.value.field, refused.value.value) == ("job", "1234")
+    assert "?source=slurm-a" in refused.value.remedy
+    assert [(view.job.user, view.promise.source) for view in (mine, other)] == [("ada", "slurm-a"), ("eve", "slurm-b")]
+    assert nobodys is None
+    assert live.job(HISTORY[-1].id).job.source == "test"
+    assert {view.job.identity for view in live.jobs("1234", 9)} == {("slurm-a", "1234"), ("slurm-b", "1234")}
+
+
+WORKING = """
+[[pools]]
+name = "default"
+nodes = 1
+
+[[workloads]]
+id = "pod-1"
+gpus = 1
+node = "default-1"
+job_id = "1234"
+"""
+
+
+def test_what_runs_on_a_described_cluster_is_the_job_of_its_source(store, settings, tmp_path):
+    """The id alone names two jobs: who is meant must be said."""
+    from_two(store)
+    file = tmp_path / "cluster.toml"
+    ask = AllocationAsk(job=DurationAsk(id="x", gpus=1.0))
+
+    def allocated(text: str) -> str:
+        file.write_text(text)
+        live = LiveAdvisor(
+            LiveParts(
+                settings=settings,
+                history=store,
+                registry=open_registry(settings),
+                clock=ManualClock(NOON),
+                cluster=ClusterChoice(file=file),
+            )
+        )
+        live.refresh()
+        (allocation,) = live.allocate([ask])
+        return str(allocation.decision)
+
+    with pytest.raises(Refused, match="one each of slurm-a, slurm-b") as refused:
+        allocated(WORKING)
+    assert refused.value.field == "job_id of workload pod-1"
+    assert "job_source" in refused.value.remedy
+    assert allocated(WORKING + 'job_source = "slurm-b"\n') == "placed"
 
 
 def test_nothing_is_taken_in_before_the_first_cycle(live):
