@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
@@ -25,6 +26,7 @@ from advisor.forecast.demand_rise import (
 )
 from training.demand_boosters import fit_rises
 from training.demand_groups import groups_at, in_groups
+from training.demand_lower import KnownReleases, LowerFit, fit_lower
 from training.demand_replay import DemandReplay, daily_means
 from training.demand_rows import DemandFitSettings, PoolRows, rows_of
 
@@ -38,13 +40,17 @@ _LEAST_REPLAY_SHARE = 0.5
 
 
 def fit_demand(
-    series: Sequence[DemandSeries], until: datetime, settings: DemandFitSettings | None = None
+    series: Sequence[DemandSeries],
+    until: datetime,
+    settings: DemandFitSettings | None = None,
+    releases: KnownReleases | None = None,
 ) -> DemandModel:
     """The demand model as of ``until``: boosters on all history, and per pool and horizon what to serve.
 
     The last two weeks (half of a shorter history) are first replayed with boosters that had not seen them;
     from that come the correction of levels and the verdicts of the skill gate. A pool without enough
-    history is recorded with its baselines, and the verdict says so.
+    history is recorded with its baselines, and the verdict says so. Where ``releases`` are given (by the samples of
+    the series as cut off at ``until``), models that know them are fitted for the quantiles below the median.
 
     Raises:
         Refused: no series, two of one pool, different steps, or a horizon that is no multiple of the step.
@@ -60,6 +66,7 @@ def fit_demand(
     for cut, following in pairwise(cuts):
         replay.advance(cut, following)
     changes, groups = replay.fit(end)
+    lower = fit_lower(pools, groups, releases, end, chosen)
     rises, verdicts = _rises(pools, groups, (cuts[0], end), chosen)
     return DemandModel(
         step_minutes=known[0].step_minutes,
@@ -69,11 +76,19 @@ def fit_demand(
         changes=changes,
         rises=rises,
         pools={
-            rows.pool: _record(rows, replay, end, chosen, groups.get(rows.pool), verdicts.get(rows.pool))
+            rows.pool: _with_lower(
+                _record(rows, replay, end, chosen, groups.get(rows.pool), verdicts.get(rows.pool)), rows.pool, lower
+            )
             for rows in pools
         },
         fitted_until=until,
+        lower=lower.models,
     )
+
+
+def _with_lower(record: PoolRecord, pool: str, lower: LowerFit) -> PoolRecord:
+    horizons = {h: replace(at, lower=lower.verdicts.get((pool, h))) for h, at in record.horizons.items()}
+    return replace(record, horizons=horizons)
 
 
 def replay_cuts(pools: Sequence[PoolRows], end: float, settings: DemandFitSettings) -> list[float]:

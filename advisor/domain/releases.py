@@ -83,7 +83,7 @@ class ReleaseLaw:
     def deviation(self) -> float:
         """Standard deviation of the GPUs released."""
         variance = float(((self.gpus - self.mean) ** 2) @ self.probabilities)
-        return max(0.0, variance) ** 0.5
+        return float(np.sqrt(max(0.0, variance)))
 
     def quantile(self, level: float) -> float:
         """The fewest GPUs that are not exceeded with probability ``level``."""
