@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from advisor.domain.warm_reports import KEEP_ALIVE
 from advisor.features.demand import DemandSeries
-from advisor.planning.warm_quantile import recent_rises
+from advisor.features.recent_rises import recent_rises
 from training.warm_index_schedule import IndexTable
 from training.warm_replay import WarmWorld, held
 from training.warm_schedule import WarmSchedule, keep_alive, static, trailing_maximum
