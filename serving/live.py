@@ -186,7 +186,7 @@ class LiveAdvisor:
             return parts.clock.now()
         last = parts.history.last_submit()
         if last is None:
-            raise Transient("the history is empty; ingest one first: gsa ingest trace ...")
+            raise Transient("the history is empty; ingest one first (gsa ingest)")
         return last
 
     def _inputs(self, now: datetime) -> ReconcileInputs:
@@ -234,11 +234,14 @@ class LiveAdvisor:
 
     def demand(self, pool: str | None) -> tuple[DemandForecast, ...]:
         """Forecasts of every pool, or of one."""
-        found = tuple(one.demand for one in self._current().advice.pools if pool is None or one.pool == pool)
-        if pool is not None and not found:
-            known = ", ".join(one.pool for one in self._current().advice.pools)
+        advice = self._current().advice
+        if pool is None:
+            return tuple(one.demand for one in advice.pools)
+        found = advice.of_pool(pool)
+        if found is None:
+            known = ", ".join(one.pool for one in advice.pools)
             raise Unknown("pool", pool, f"known pools are {known}", "Use one of them.")
-        return found
+        return (found.demand,)
 
     def advice(self) -> Advice:
         """The newest advice."""

@@ -8,7 +8,7 @@ from typing import Any
 from advisor.domain.forecasts import DemandForecast, HorizonForecast
 from dashboards.charts.figure import Chart, Key, Mark, axis, figure, line, mark_keys, uprights
 from dashboards.data import DemandPoint
-from dashboards.formats import gpus
+from dashboards.formats import gpus, minutes
 
 __all__ = ["demand_fan"]
 
@@ -95,7 +95,7 @@ def _summary(near: list[HorizonForecast], forecast: DemandForecast) -> str:
         return f"Demand is {gpus(forecast.gpus_now)} now; nothing is forecast for the next hours."
     last = near[-1]
     return (
-        f"Demand is {gpus(forecast.gpus_now)} now; in {last.horizon_minutes} min it is above "
+        f"Demand is {gpus(forecast.gpus_now)} now; in {minutes(last.horizon_minutes)} it is above "
         f"{gpus(last.quantile(0.5))} with even odds, and above {gpus(last.quantile(0.9))} once in ten times."
     )
 

@@ -79,5 +79,5 @@ def _share(middles: list[str], shares: list[float | None], counts: list[int], ke
         mode="lines+markers",
         marker={"size": 6, "color": key.colour},
         customdata=counts,
-        hovertemplate=f"{key.label}: %{{y:.1f}} % of %{{customdata:,}} jobs<extra></extra>",
+        hovertemplate=f"{key.label}: %{{y:.1f}} %, jobs: %{{customdata:,}}<extra></extra>",
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from advisor.domain.plans import WarmCurvePoint, WarmPlan
+from advisor.domain.units import counted
 from dashboards.charts.figure import Chart, Key, axis, figure, line
 from dashboards.formats import minutes
 
@@ -38,7 +39,7 @@ def warm_nodes(plan: WarmPlan, currency: str) -> Chart | None:
     data += [_savings(points, key, floor, currency) for key, points in saved.items() if points]
     data.append(_costs(plan.curve, floor, currency))
     layout = {
-        "xaxis": axis(f"Warm node, of {plan.node_gpus} GPUs each", dtick=1, showgrid=False),
+        "xaxis": axis(f"Warm node, of {counted(plan.node_gpus, 'GPU')} each", dtick=1, showgrid=False),
         "yaxis": axis(
             f"{currency} per hour, of this node",
             type="log",

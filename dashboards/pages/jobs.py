@@ -32,7 +32,7 @@ class JobRow:
     namespace: Annotated[str | None, "Kubernetes namespace, virtual cluster or account."]
     gpus: Annotated[float, "GPUs it asks for."]
     submit: Annotated[datetime, "When it was submitted, UTC."]
-    status: Annotated[str, "Waiting, running, or how it ended."]
+    status: Annotated[str, "Waiting, running, or how it ended, at the moment the page speaks of."]
     p50_seconds: Annotated[float, "Predicted from what was known at submission: even odds to end within this time."]
     p90_seconds: Annotated[float, "Predicted from what was known at submission: nine in ten to end within this time."]
     predicted: Annotated[

@@ -12,7 +12,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from advisor.domain.jobs import Job
-from advisor.domain.plans import Advice, Mode
+from advisor.domain.plans import Advice, Mode, PoolWithoutAdvice
 from dashboards.pages.overview import SKILLED, PoolRow
 from dashboards.pages.pool import DemandView
 from serving.api.schemas import Demand
@@ -115,6 +115,18 @@ def test_an_empty_history_is_counted_without_times_it_does_not_have():
             return replace(super().history(), jobs=0, first=None, last=None)
 
     assert "<dt>History</dt><dd>0 jobs</dd>" in page("/", Empty())
+
+
+def test_a_pool_that_could_not_be_advised_on_is_told_at_the_top_of_every_page():
+    without = (PoolWithoutAdvice("h100", "samples: 3 is refused; another step. Fit it anew."),)
+    pages = FakePages(advice_now=replace(an_advice(a_pool("a100")), without_advice=without))
+
+    for path in ("/", "/pools/a100", "/jobs"):
+        body = page(path, pages)
+        assert "<strong>No advice for pool h100</strong> <span>samples: 3 is refused" in body
+    assert "no advice for pool h100: samples: 3 is refused" in page("/pools/h100", pages, status=503)
+    told = get(an_app(pages=pages), "/overview.json").json()["frame"]["advice"]["without_advice"]
+    assert told == [{"pool": "h100", "reason": "samples: 3 is refused; another step. Fit it anew."}]
 
 
 def test_a_cluster_without_pools_is_told_how_to_be_seen():
