@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.domain.units import counted
+
 __all__ = ["CONSTANT", "FULL_WINDOW_DAYS", "MODEL", "PERSISTENCE", "DailyLosses", "GateVerdict", "judged"]
 
 Floats = NDArray[np.float64]
@@ -36,7 +38,8 @@ class GateVerdict:
 
     ``t`` is the mean daily saving of loss over the best baseline in standard errors, ``skill`` the share
     of that baseline's loss saved; both are None where fewer than two days were scored. ``reason`` follows
-    "such a one is served," and is None where the model is served for its skill.
+    "such a one is served," and is None where the model is served for its skill. ``holds_median`` says that the
+    model's median is held at the present demand, since it was worse than that.
     """
 
     served: str
@@ -45,6 +48,7 @@ class GateVerdict:
     t: float | None
     skill: float | None
     reason: str | None
+    holds_median: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As plain fields."""
@@ -70,8 +74,8 @@ def judged(losses: DailyLosses) -> GateVerdict:
 
     The model is served if its mean daily saving over the best baseline is above zero. While fewer than
     fourteen days are scored it is served, too, if that saving is less than one standard error below zero,
-    since little evidence against it is little evidence; the verdict then says so. In either case its median
-    may cost at most 2 % more than persistence.
+    since little evidence against it is little evidence; the verdict then says so. Where its median cost more
+    than 2 % over persistence, that alone is held at the present: the upper quantiles have proved themselves.
 
     The best baseline is the constant, unless another one saved loss over it by three standard errors.
     Persistence never is: without spread it costs nothing in a quiet fortnight, and everything after it.
@@ -80,7 +84,7 @@ def judged(losses: DailyLosses) -> GateVerdict:
     days = int(losses.model.size)
     if days < _FEWEST_DAYS or best is None:
         name = best or PERSISTENCE
-        return GateVerdict(name, name, days, None, None, f"scored on {days} days, needs {_FEWEST_DAYS}")
+        return GateVerdict(name, name, days, None, None, f"scored on {counted(days, 'day')}, needs {_FEWEST_DAYS}")
     saving = losses.baselines[best] - losses.model
     t = _t(saving)
     total = float(losses.baselines[best].sum())
@@ -88,14 +92,14 @@ def judged(losses: DailyLosses) -> GateVerdict:
     doubtful = days < FULL_WINDOW_DAYS and t > -1 and bool(saving.any())
     if not (t > 0 or doubtful):
         return GateVerdict(best, best, days, t, skill, f"no skill against {best}")
-    if losses.model_median.sum() > _MEDIAN_ALLOWED * losses.persistence_median.sum():
-        return GateVerdict(best, best, days, t, skill, f"no skill against {PERSISTENCE} at the median")
-    return GateVerdict(MODEL, best, days, t, skill, None if t > 0 else _doubt(skill, best, days))
+    holds = bool(losses.model_median.sum() > _MEDIAN_ALLOWED * losses.persistence_median.sum())
+    return GateVerdict(MODEL, best, days, t, skill, None if t > 0 else _doubt(skill, best, days), holds)
 
 
 def _doubt(skill: float, best: str, days: int) -> str:
+    behind = f"{-100 * skill:.2g} % worse than" if skill < 0 else "no better than"
     return (
-        f"with a skill of {100 * skill:.2g} % against {best}: less than one standard error on {days} days, "
+        f"though it was {behind} {best}: by less than one standard error on {counted(days, 'day')}, "
         f"of {FULL_WINDOW_DAYS} that would settle it"
     )
 

@@ -1,7 +1,10 @@
+import re
+
 import numpy as np
 import pytest
 
 from advisor.forecast import demand_gate
+from advisor.forecast.demand import LEVELS, median_held
 from advisor.forecast.demand_gate import MODEL, DailyLosses
 
 WEEKS = np.ones(14)
@@ -61,7 +64,7 @@ def test_a_model_behind_its_baseline_is_served_only_within_one_standard_error_an
         if verdict.served == MODEL and verdict.skill <= 0:
             assert days < 14
             assert verdict.t > -1
-            assert "with a skill of -" in verdict.reason
+            assert re.match(r"though it was [\d.]+ % worse than \w+: by less", verdict.reason)
             assert f"less than one standard error on {days} days" in verdict.reason
         else:
             assert (verdict.reason is None) is (verdict.served == MODEL)
@@ -85,7 +88,7 @@ def test_one_day_is_too_few_to_judge():
 
     assert verdict.served == "constant"
     assert verdict.skill is None
-    assert verdict.reason == "scored on 1 days, needs 2"
+    assert verdict.reason == "scored on 1 day, needs 2"
 
 
 def test_baseline_that_could_not_speak_is_left_out():
@@ -113,11 +116,25 @@ def test_quiet_fortnight_does_not_make_persistence_the_best():
     assert (verdict.served, verdict.best_baseline) == (MODEL, "constant")
 
 
-def test_model_whose_median_is_worse_than_persistence_is_not_served():
-    verdict = judged(WEEKS * 0.5, {"constant": WEEKS}, WEEKS * 1.05, WEEKS)
+def test_model_whose_median_is_worse_than_persistence_is_served_with_its_median_held():
+    """Its upper quantiles have earned their place; the median has not."""
+    worse = judged(WEEKS * 0.5, {"constant": WEEKS}, WEEKS * 1.05, WEEKS)
+    level = judged(WEEKS * 0.5, {"constant": WEEKS}, WEEKS * 1.01, WEEKS)
 
-    assert verdict.served == "constant"
-    assert verdict.reason == "no skill against persistence at the median"
+    assert (worse.served, worse.holds_median) == (MODEL, True)
+    assert (level.served, level.holds_median) == (MODEL, False)
+
+
+def test_median_that_is_held_leaves_quantiles_in_order():
+    gpus = np.sort(np.random.default_rng(1).uniform(0, 100, (50, len(LEVELS))), axis=1)
+    now = np.linspace(0, 120, 50)
+
+    held = median_held(gpus, now)
+
+    assert (held[:, LEVELS.index(0.5)] == now).all()
+    assert (np.diff(held, axis=1) >= 0).all()
+    upper = slice(LEVELS.index(0.5) + 1, None)
+    assert (held[:, upper] >= gpus[:, upper]).all()
 
 
 def test_where_only_persistence_has_spoken_it_is_served():
