@@ -193,6 +193,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     if report.failed:
         # Several fixtures may hand on the same one.
-        planes = {id(value): value for value in getattr(item, "funcargs", {}).values() if isinstance(value, ControlPlane)}
+        planes = {
+            id(value): value for value in getattr(item, "funcargs", {}).values() if isinstance(value, ControlPlane)
+        }
         report.sections += [("logs of the control plane", plane.logs()) for plane in planes.values()]
     return report
