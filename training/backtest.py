@@ -208,5 +208,6 @@ def _digest(jobs: Sequence[Job]) -> str:
             job.start,
             job.gone_at,
         )
-        digest.update(repr(shown if job.usage is None else (*shown, job.usage)).encode())
+        further = tuple(value for value in (job.usage, job.told_by_node or None) if value is not None)
+        digest.update(repr((*shown, *further)).encode())
     return digest.hexdigest()[:16]

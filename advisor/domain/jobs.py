@@ -6,15 +6,20 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from advisor.domain.units import utc
 from advisor.domain.usage import GpuUsage
 from advisor.errors import Refused
 
-__all__ = ["DEFAULT_POOL", "Job", "Outcome", "pool_of"]
+__all__ = ["DEFAULT_POOL", "TOLD_BY_NODES", "Job", "Outcome", "pool_of"]
 
 DEFAULT_POOL = "default"
 """Pool of a job that names neither a pool nor a GPU kind."""
+
+
+TOLD_BY_NODES = ("cpus", "gpu_kind", "image", "nodes")
+"""What a source may learn of a job only from where it runs, though others know it from the request."""
 
 
 class Outcome(StrEnum):
@@ -41,7 +46,8 @@ class Job:
     start. ``created_by`` is the object that made its pods, such as ``Job/train-7``; ``restarts`` counts how
     often its containers began anew, ``evictions`` how often it was put back in the queue, and
     ``paused_seconds`` is the time between its runs, in which it held no GPUs. ``usage`` is what it did
-    with its GPUs.
+    with its GPUs. ``told_by_node`` names those of :data:`TOLD_BY_NODES`, in that order, that nobody knew before it was
+    given a node: they are no part of what was asked for.
     """
 
     id: str
@@ -70,6 +76,7 @@ class Job:
     paused_seconds: float = 0.0
     image_pull_seconds: float | None = None
     usage: GpuUsage | None = None
+    told_by_node: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the order of times, the outcome, the GPUs and the start-up once.
@@ -89,6 +96,9 @@ class Job:
             raise Refused(
                 "gpus", self.gpus, "a job asks for more than 0 GPUs", "Leave CPU-only work out of the history."
             )
+        if self.told_by_node != tuple(name for name in TOLD_BY_NODES if name in self.told_by_node):
+            limit = f"these alone, in this order: {', '.join(TOLD_BY_NODES)}"
+            raise Refused("told_by_node", self.told_by_node, limit, "Leave out what the request says.")
         self._check_order()
         self._check_outcome()
         self._check_startup()
@@ -133,6 +143,13 @@ class Job:
             raise Refused("paused_seconds", paused, "a pause lasts at least 0 s", "Leave it at 0 where none is known.")
         if paused > 0.0 and (self.start is None or (gone is not None and paused > (gone - self.start).total_seconds())):
             raise Refused("paused_seconds", paused, "a job pauses after its start and before its end", "Correct it.")
+
+    def as_asked(self) -> Job:
+        """This job without what only its node told: as it was when it was asked for."""
+        if not self.told_by_node:
+            return self
+        unknown: dict[str, Any] = dict.fromkeys(self.told_by_node)
+        return replace(self, told_by_node=(), **unknown)
 
     @property
     def duration_seconds(self) -> float | None:
@@ -181,7 +198,8 @@ class Job:
     def as_of(self, now: datetime) -> Job | None:
         """This job as it was known at ``now``: no later node, start, end or outcome; None if not yet submitted.
 
-        How often it was restarted, how long it paused and what it did with its GPUs is known once it is gone.
+        How often it was restarted, how long it paused and what it did with its GPUs is known once it is gone, and what
+        its node told once it was given one.
         """
         if self.submit > now:
             return None
@@ -189,8 +207,9 @@ class Job:
         if gone is not None and gone <= now:
             return self
         started = self.start if self.start is not None and self.start <= now else None
+        placed = self.scheduled if self.scheduled is not None else self.start
         return replace(
-            self,
+            self if placed is not None and placed <= now else self.as_asked(),
             scheduled=self.scheduled if self.scheduled is not None and self.scheduled <= now else None,
             start=started,
             end=None,

@@ -196,10 +196,12 @@ class DurationFeatures:
     def row(self, job: Job, now: datetime, memo: Memo | None = None) -> Floats:
         """The features of ``job`` as if submitted at ``now``, one number per column of the schema.
 
-        Only what the request says of itself is read from ``job``: never its start, end, outcome or usage. Jobs that
-        are asked about together may share a ``memo``, empty at first, for as long as nothing is told and ``now`` stays.
+        Only what the request says of itself is read from ``job``: never its start, end, outcome or usage, nor what its
+        node told. Jobs that are asked about together may share a ``memo``, empty at first, for as long as nothing is
+        told and ``now`` stays.
         """
         moment = now.timestamp()
+        job = job.as_asked()
         keys = keys_of(job)
         same = self._keys.get(keys.owner_gpus, _UNSEEN)
         owner = self._keys.get(keys.owner, _UNSEEN)

@@ -25,7 +25,7 @@ from advisor.history.rows import COLUMNS, Row, job_of, row_of
 __all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
 
 # Counts up whenever columns or their meaning change, so that digests of different meanings never meet.
-_FORMAT = "gsa-jobs-2"
+_FORMAT = "gsa-jobs-3"
 _DIGEST_SHOWN = 16
 _ROW_GROUP = 100_000
 _TYPES = {

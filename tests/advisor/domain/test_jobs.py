@@ -74,6 +74,20 @@ def test_as_of_hides_everything_later() -> None:
     assert ended == job
 
 
+@pytest.mark.parametrize("scheduled", [None, NOON + MINUTE], ids=["by its start", "by its node"])
+def test_what_a_node_told_is_known_once_there_is_one(scheduled):
+    learnt = {"gpu_kind": "H100", "nodes": 2, "told_by_node": ("gpu_kind", "nodes")}
+    job = a_job(scheduled=scheduled, start=NOON + MINUTE, cpus=8.0, **learnt)
+
+    waiting, running = job.as_of(NOON), job.as_of(NOON + MINUTE)
+
+    assert waiting is not None
+    assert (waiting.gpu_kind, waiting.nodes, waiting.told_by_node, waiting.cpus) == (None, None, (), 8.0)
+    assert running is not None
+    assert (running.gpu_kind, running.nodes, running.told_by_node) == ("H100", 2, job.told_by_node)
+    assert job.as_asked() == replace(job, gpu_kind=None, nodes=None, told_by_node=())
+
+
 def test_a_censored_job_lasted_at_least_until_it_was_last_seen() -> None:
     job = a_job(seconds=None, outcome=Outcome.CENSORED, last_seen=NOON + 10 * MINUTE)
 
@@ -106,6 +120,8 @@ def test_a_job_cancelled_before_it_started_has_no_duration() -> None:
         ("scheduled", {"scheduled": NOON + MINUTE}),
         ("scheduled", {"scheduled": NOON + MINUTE, "start": None, "end": NOON, "outcome": Outcome.CANCELLED}),
         ("restarts", {"restarts": -1}),
+        ("told_by_node", {"told_by_node": ("user",)}),
+        ("told_by_node", {"told_by_node": ("nodes", "cpus")}),
         ("image_pull_seconds", {"image_pull_seconds": -1.0}),
         ("image_pull_seconds", {"image_pull_seconds": float("nan")}),
     ],
