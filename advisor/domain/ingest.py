@@ -2,24 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 from advisor.domain.accounts import JobAccount
 from advisor.domain.jobs import Job
 from advisor.domain.start_latency import PoolStart
+from advisor.domain.units import counted
 
-__all__ = ["JobBatch", "Rejection"]
+__all__ = ["JobBatch", "LeftOut", "Rejection", "left_out"]
+
+
+class LeftOut(StrEnum):
+    """What was left out, and so what a count counts: a lost sample costs a job nothing."""
+
+    JOBS = "jobs"
+    PODS = "pods"
+    OBJECTS = "objects"
+    SERIES = "series"
+    SAMPLES = "samples"
+
+    def counted(self, number: int) -> str:
+        """``number`` of them, as people write it."""
+        return f"{number:,} {self}" if self is LeftOut.SERIES else counted(number, self.removesuffix("s"))
+
+
+_PODS = frozenset(
+    {
+        "asks_for_no_gpus",
+        "placeholder",
+        "pod_without_creation",
+        "reservation_of_a_scheduler",
+        "turned_away_by_the_node",
+    }
+)
+_SAMPLES = frozenset(
+    {
+        "blank",
+        "counter_jumped",
+        "infinite",
+        "native_histogram",
+        "no_device",
+        "not_a_number",
+        "out_of_range",
+        "sample_is_no_pair",
+        "sample_out_of_order",
+        "scale_undecided",
+        "utilisation_under_mig",
+        "value_is_no_number",
+        "value_out_of_range",
+    }
+)
+_ROW = "unreadable_row"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """Rows left out for one reason, with the first of them as a person would see it."""
+    """What was left out for one reason, with the first of it as a person would see it."""
 
     reason: str
     count: int
     example: str
+
+    @property
+    def of(self) -> LeftOut:
+        """What ``count`` counts, by the reason; a row of a file stands for a job."""
+        if self.reason in _PODS:
+            return LeftOut.PODS
+        if self.reason in _SAMPLES:
+            return LeftOut.SAMPLES
+        if self.reason == "series_without_uid":
+            return LeftOut.SERIES
+        if self.reason.startswith("unreadable_") and self.reason != _ROW:
+            return LeftOut.OBJECTS
+        return LeftOut.JOBS
+
+
+def left_out(rejections: Iterable[Rejection]) -> dict[LeftOut, int]:
+    """How much of each was left out, jobs first and always; of the others only what there is."""
+    counts = dict.fromkeys(LeftOut, 0)
+    for each in rejections:
+        counts[each.of] += each.count
+    return {of: count for of, count in counts.items() if count or of is LeftOut.JOBS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

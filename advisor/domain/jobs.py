@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -17,6 +17,24 @@ __all__ = ["DEFAULT_POOL", "TOLD_BY_NODES", "Job", "Outcome", "pool_of"]
 DEFAULT_POOL = "default"
 """Pool of a job that names neither a pool nor a GPU kind."""
 
+_ASKED = (
+    "id",
+    "submit",
+    "gpus",
+    "user",
+    "namespace",
+    "name",
+    "image",
+    "gpu_kind",
+    "pool",
+    "cpus",
+    "nodes",
+    "priority",
+    "time_limit_seconds",
+    "calendar_known",
+    "created_by",
+)
+"""What is known of a job when it is submitted; every other field becomes known, or true, only afterwards."""
 
 TOLD_BY_NODES = ("cpus", "gpu_kind", "image", "nodes")
 """What a source may learn of a job only from where it runs, though others know it from the request."""
@@ -144,13 +162,6 @@ class Job:
         if paused > 0.0 and (self.start is None or (gone is not None and paused > (gone - self.start).total_seconds())):
             raise Refused("paused_seconds", paused, "a job pauses after its start and before its end", "Correct it.")
 
-    def as_asked(self) -> Job:
-        """This job without what only its node told: as it was when it was asked for."""
-        if not self.told_by_node:
-            return self
-        unknown: dict[str, Any] = dict.fromkeys(self.told_by_node)
-        return replace(self, told_by_node=(), **unknown)
-
     @property
     def duration_seconds(self) -> float | None:
         """Run time in seconds without pauses, or None while the end is not known or if the job never started."""
@@ -195,6 +206,20 @@ class Job:
         ran = ((now if until is None or until > now else until) - self.start).total_seconds()
         return max(ran - self.paused_seconds, 0.0)
 
+    def as_asked(self) -> Job:
+        """This job as it was submitted: nothing of what became of it, not even that it started at once."""
+        return Job(**self._asked())
+
+    def _asked(self) -> dict[str, Any]:
+        return {name: self.asked(name) for name in _ASKED}
+
+    def _given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _ASKED}
+
+    def asked(self, name: str) -> Any:  # noqa: ANN401 - whatever the field holds
+        """What the request says of the field ``name``: None where only the node told it."""
+        return None if name in self.told_by_node else getattr(self, name)
+
     def as_of(self, now: datetime) -> Job | None:
         """This job as it was known at ``now``: no later node, start, end or outcome; None if not yet submitted.
 
@@ -208,18 +233,14 @@ class Job:
             return self
         started = self.start if self.start is not None and self.start <= now else None
         placed = self.scheduled if self.scheduled is not None else self.start
-        return replace(
-            self if placed is not None and placed <= now else self.as_asked(),
+        there = placed is not None and placed <= now
+        return Job(
+            **(self._given() if there else self._asked()),
+            told_by_node=self.told_by_node if there else (),
             scheduled=self.scheduled if self.scheduled is not None and self.scheduled <= now else None,
             start=started,
-            end=None,
-            outcome=None,
-            last_seen=None,
+            start_assumed=self.start_assumed,
             image_pull_seconds=None if started is None else self.image_pull_seconds,
-            restarts=None,
-            evictions=None,
-            paused_seconds=0.0,
-            usage=None,
         )
 
 

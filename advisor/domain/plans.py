@@ -9,8 +9,9 @@ from enum import StrEnum
 from advisor.domain.forecasts import DemandForecast, DurationDistribution
 from advisor.domain.slices import SlicePlan
 from advisor.domain.units import utc
+from advisor.errors import Transient
 
-__all__ = ["Advice", "Change", "Mode", "Money", "PoolAdvice", "WarmCurvePoint", "WarmPlan"]
+__all__ = ["Advice", "Change", "Mode", "Money", "PoolAdvice", "PoolWithoutAdvice", "WarmCurvePoint", "WarmPlan"]
 
 Value = str | int | float | bool | None
 
@@ -103,12 +104,25 @@ class PoolAdvice:
     manifests: tuple[dict[str, object], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class PoolWithoutAdvice:
+    """A pool that could not be advised on in one cycle, and why: the sentence of the error, remedy included."""
+
+    pool: str
+    reason: str
+
+    def __str__(self) -> str:
+        """For people."""
+        return f"no advice for pool {self.pool}: {self.reason}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """Everything recommended in one cycle.
 
     ``models`` maps ``durations`` and ``demand`` to the version served, None where a baseline is.
     ``cluster_assumed`` says that no cluster was described: what is set "now" was assumed with it.
+    ``without_advice`` are the pools of the cluster that are not among ``pools``.
     """
 
     time: datetime
@@ -118,7 +132,19 @@ class Advice:
     synthetic: bool = False
     reasons: tuple[str, ...] = ()
     cluster_assumed: bool = False
+    without_advice: tuple[PoolWithoutAdvice, ...] = ()
 
     def __post_init__(self) -> None:
         """Keep the time in UTC."""
         object.__setattr__(self, "time", utc(self.time, "time"))
+
+    def of_pool(self, name: str) -> PoolAdvice | None:
+        """The advice for the pool of that name, None where the cluster has no such pool.
+
+        Raises:
+            Transient: it has one, which could not be advised on.
+        """
+        for one in self.without_advice:
+            if one.pool == name:
+                raise Transient(str(one))
+        return next((pool for pool in self.pools if pool.pool == name), None)

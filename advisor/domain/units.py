@@ -86,10 +86,11 @@ def shown_duration(seconds: float) -> str:
     return f"{seconds / SECONDS_PER_DAY:.3g} d"
 
 
-def counted(number: int, one: str) -> str:
-    """``number`` of something as people write it.
+def counted(number: float, one: str) -> str:
+    """``number`` of something as people write it; a whole one without its fraction.
 
-    >>> counted(1, "job"), counted(2000, "job")
-    ('1 job', '2,000 jobs')
+    >>> counted(1, "job"), counted(2000, "job"), counted(1.0, "day"), counted(0.5, "day")
+    ('1 job', '2,000 jobs', '1 day', '0.5 days')
     """
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
+    shown = f"{number:,}" if isinstance(number, int) else f"{number:,.12g}"
+    return f"{shown} {one}" if number == 1 else f"{shown} {one}s"

@@ -52,7 +52,7 @@ def keys_of(job: Job) -> JobKeys:
         kind, name = "namespace", job.namespace
     else:
         kind, name = "anyone", ""
-    called = job.name or (None if "image" in job.told_by_node else job.image)
+    called = job.name or job.asked("image")
     template = None if called is None else template_of(called)
     named = None if template is None else (kind, name, job.gpus, template)
     return JobKeys(named, (kind, name, job.gpus), (kind, name), namespace, ("gpus", job.gpus), ALL)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.forecasts import DemandForecast, HorizonForecast, RiseForecast
-from advisor.domain.units import utc
+from advisor.domain.units import SECONDS_PER_MINUTE, shown_duration, utc
 from advisor.errors import Refused
 from advisor.features.demand import DemandSeries
 from advisor.features.demand_table import MEMORY_MINUTES, feature_rows
@@ -234,14 +234,14 @@ class DemandForecaster:
         return first
 
     def _frozen(self, pool: str, now: datetime, gpus: float, silence: timedelta) -> DemandForecast:
-        minutes = silence.total_seconds() / 60.0
         held = np.full(len(LEVELS), gpus)
+        silent = shown_duration(silence.total_seconds())
         return DemandForecast(
             pool=pool,
             made_at=now,
             gpus_now=gpus,
             horizons=tuple(_horizon_forecast(h, held, None, _FALLBACKS[1]) for h in self._horizons),
-            reasons=(f"nothing seen of pool {pool} for {minutes:.0f} min: frozen at its last known demand",),
+            reasons=(f"nothing seen of pool {pool} for {silent}: frozen at its last known demand",),
         )
 
 
@@ -250,8 +250,8 @@ def _by_horizon(answers: Sequence[tuple[HorizonForecast, str | None]]) -> list[s
     horizons: dict[str, list[str]] = {}
     for horizon, reason in answers:
         if reason is not None:
-            horizons.setdefault(reason, []).append(str(horizon.horizon_minutes))
-    return [f"{', '.join(minutes)} min: {reason}" for reason, minutes in horizons.items()]
+            horizons.setdefault(reason, []).append(shown_duration(horizon.horizon_minutes * SECONDS_PER_MINUTE))
+    return [f"{', '.join(ahead)} ahead: {reason}" for reason, ahead in horizons.items()]
 
 
 def _patience(series: DemandSeries) -> timedelta:

@@ -12,9 +12,11 @@ from advisor.domain.ingest import Rejection
 from advisor.history.rows import from_microseconds
 from advisor.history.schema import INGESTS, JOBS, NOTES, REJECTIONS
 
-__all__ = ["HistoryStatus", "SourceStatus", "read_status"]
+__all__ = ["OPEN", "HistoryStatus", "SourceStatus", "read_status"]
 
 WAITING, RUNNING = "waiting", "running"
+OPEN = frozenset({WAITING, RUNNING})
+"""States of jobs without an outcome, as of the last event of their source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

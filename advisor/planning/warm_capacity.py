@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from advisor.domain.forecasts import RiseForecast
 from advisor.domain.nodepools import NodePool
 from advisor.domain.plans import WarmCurvePoint, WarmPlan
-from advisor.domain.units import finite, positive, shown_duration, utc
+from advisor.domain.units import counted, finite, positive, shown_duration, utc
 from advisor.errors import Refused
 from advisor.planning.costs import Prices, break_even_minutes, gpu_cost, idle_cost, waiting_cost, waiting_ratio
 
@@ -260,8 +260,9 @@ def _keep_alive(rises: _Rises, boot: int, keep: int, prices: Prices, terms: Warm
     best = float(minutes[int(np.argmin(cost))]) * 60.0
     chosen = max(shortest, min(best, 2.0 * break_even * 60.0, terms.longest_keep_alive_seconds))
     return _whole_minutes(chosen), (
-        f"{keep} idle nodes are worth keeping, {boot} of them ready anyway: the next stays {shown_duration(chosen)}, "
-        f"where idling costs least against a cold start worth {shown_duration(break_even * 60.0)} of idling"
+        f"{counted(keep, 'idle node')} worth keeping, {boot} of them ready anyway: the next stays "
+        f"{shown_duration(chosen)}, where idling costs least against a cold start worth "
+        f"{shown_duration(break_even * 60.0)} of idling"
     )
 
 
@@ -284,7 +285,7 @@ def _whole_minutes(seconds: float) -> int:
 
 def _boot_reason(curve: tuple[WarmCurvePoint, ...], boot: int, wanted: int, price: tuple[Prices, int]) -> str:
     """The level chosen, the last node accepted and the first rejected, in money."""
-    text = f"{boot} node{'' if boot == 1 else 's'} ready ahead of need"
+    text = f"{counted(boot, 'node')} ready ahead of need"
     if boot != wanted:
         text += f" (bounds; the curve says {wanted})"
     for point in curve[max(0, wanted - 1) : wanted]:
@@ -317,7 +318,7 @@ def _default_plan(pool: NodePool, prices: Prices, terms: WarmTerms, reasons: tup
     keep_alive = _whole_minutes(max(shortest, min(break_even, terms.longest_keep_alive_seconds)))
     nodes = terms.least_nodes
     rule = (
-        f"default: {nodes} nodes ready, idle ones stay {shown_duration(keep_alive)} (break-even is "
+        f"default: {counted(nodes, 'node')} ready, idle ones stay {shown_duration(keep_alive)} (break-even is "
         f"{shown_duration(break_even)}: then idling has cost as much as a cold start)"
     )
     return WarmPlan(

@@ -137,10 +137,18 @@ class CycleFields(Answer):
     cluster_assumed: bool = Field(description="Whether no cluster was described, so that what is set now was assumed.")
 
 
+class WithoutAdvice(Answer):
+    """A pool that could not be advised on."""
+
+    pool: str
+    reason: str = Field(description="What stood in the way, and how to mend it.")
+
+
 class RecommendationsAnswer(CycleFields):
     """The newest advice: every pool with curves and reasons."""
 
     pools: list[PoolFields]
+    without_advice: list[WithoutAdvice] = Field(description="Pools of the cluster that could not be advised on.")
     reasons: Reasons
 
 

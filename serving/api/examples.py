@@ -310,7 +310,7 @@ _POOL: dict[str, Any] = {
     "reasons": [],
 }
 
-RECOMMENDATIONS: dict[str, Any] = {**_CYCLE, "pools": [_POOL], "reasons": []}
+RECOMMENDATIONS: dict[str, Any] = {**_CYCLE, "pools": [_POOL], "without_advice": [], "reasons": []}
 POOL_RECOMMENDATION: dict[str, Any] = {**_CYCLE, **_POOL}
 
 PROBLEMS: dict[int, Problem] = {

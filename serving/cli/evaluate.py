@@ -13,7 +13,7 @@ from rich.table import Table
 
 from advisor.domain.jobs import Job
 from advisor.domain.reports import DemandReport, HorizonScores
-from advisor.domain.units import counted
+from advisor.domain.units import SECONDS_PER_MINUTE, counted, shown_duration
 from advisor.errors import Refused
 from advisor.forecast.registry import CHALLENGER, CHAMPION
 from advisor.history.store import HistoryStore
@@ -22,8 +22,9 @@ from advisor.telemetry.mapping import read_mapping
 from advisor.telemetry.series import read_series
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from dashboards.report import duration_report_html
+from serving.cli.evaluate_packing import packing
 from serving.cli.options import ConfigOption, DebugOption, HtmlOption, OutputOption
-from serving.cli.output import Output, minute, progress_bar, render, stages, table
+from serving.cli.output import Output, minute, note, progress_bar, render, stages, table
 from serving.cli.training import backtest_settings, duration_tables
 from serving.logs import set_up_logs
 from serving.wiring import open_registry
@@ -46,10 +47,18 @@ SplitOption = Annotated[
     float, typer.Option("--split", min=0.05, max=0.95, help="Share of the jobs, in time, before the held-out part.")
 ]
 
+EveryGroupOption = Annotated[
+    bool,
+    typer.Option("--every-group", help="Print by the baseline's key, by actual duration and by age of the job too."),
+]
+
 
 @app.callback()
 def _group() -> None:
     """The measured quality on a trace or on the store."""
+
+
+app.command("packing")(packing)
 
 
 @app.command("durations")
@@ -58,6 +67,7 @@ def durations(
     trace_format: FormatOption = None,
     mapping: MappingOption = None,
     split: SplitOption = 0.7,
+    every_group: EveryGroupOption = False,
     html: HtmlOption = None,
     output: OutputOption = Output.TABLE,
     config: ConfigOption = None,
@@ -79,7 +89,8 @@ def durations(
     report = replace(report, protocol=replace(report.protocol, synthetic=history.synthetic))
     if target is not None:
         _write(target, duration_report_html(report))
-    render(output, report.to_json(), lambda: duration_tables(report))
+        note(f"the report is written to {target}")
+    render(output, report.to_json(), lambda: duration_tables(report, every_group=every_group))
 
 
 @app.command("demand")
@@ -114,7 +125,7 @@ def _stored(settings: Settings) -> _History:
     with HistoryStore.open(settings.storage.history) as store:
         last = store.last_event()
         if last is None:
-            raise Refused("history", 0, "an evaluation needs jobs", "Ingest some (gsa ingest), or name a --trace.")
+            raise Refused("history", None, "an evaluation needs jobs", "Ingest some (gsa ingest), or name a --trace.")
         return _History(store.jobs(last), store.is_synthetic())
 
 
@@ -171,7 +182,7 @@ def _minutes(text: str) -> tuple[int, ...]:
     return found
 
 
-_DEMAND_COLUMNS = ("pool, minutes", "served", "skill", "P90 loss", "MAE", "P90 coverage")
+_DEMAND_COLUMNS = ("pool, ahead", "served", "skill", "P90 loss", "MAE", "P90 coverage")
 _DEMAND_WORDS = (
     "P90 loss: pinball loss of the 90 % quantile against that of constant (the present plus the changes this pool has "
     "always seen). MAE: error of the median against that of persistence (as now). skill: share of the loss saved "
@@ -182,7 +193,7 @@ _DEMAND_WORDS = (
 def demand_tables(report: DemandReport) -> list[Table | str]:
     """Every pool at every horizon, the model beside the simplest baselines."""
     rows = [
-        _demand_row(f"{pool}, {minutes}", scores)
+        _demand_row(f"{pool}, {shown_duration(minutes * SECONDS_PER_MINUTE)}", scores)
         for pool, horizons in report.pools.items()
         for minutes, scores in horizons.items()
     ]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from advisor.domain.ingest import JobBatch, Rejection
 from advisor.domain.jobs import Job
+from advisor.domain.units import counted
 from advisor.domain.usage import GpuUsage
 from advisor.errors import Refused
 from advisor.settings import PrometheusOptions
@@ -30,7 +31,7 @@ from advisor.telemetry.tally import RejectionTally
 __all__ = ["PrometheusSource", "PrometheusTurns"]
 
 Progress = Callable[[str, int, int], None]
-"""Told of a stage, and how much of how much of it is done."""
+"""Told of a stage, and how much of how much of it is done; 0 of 0 where nobody knows."""
 
 _SAMPLES_AT_A_TIME = 2_000_000
 _MOST_OPEN = timedelta(days=1)
@@ -71,14 +72,10 @@ class PrometheusSource:
             step_seconds=self.options.step_seconds,
             user_labels=tuple(dict.fromkeys(map(label_column, self.user_labels))),
         )
+        self._tell("asking about pods", 0, 0)
         records = read_kube_records(self.client, asked, tally)
         if not records.watch.scrapes.size:
-            raise Refused(
-                "url",
-                self.options.url,
-                f"it has no samples of kube-state-metrics in the last {self.options.days} days",
-                "Run gsa doctor prometheus to see what it has.",
-            )
+            raise self._nothing_there(begin, now)
         there = gpus_by_node(self.client, records.facts, asked.start, now)
         found = work_of(replace(records, gpus_of_node=there).pods(tally), (), tally)
         news = [work for work in found if _after(work.job, since)]
@@ -94,6 +91,15 @@ class PrometheusSource:
             reaches_back_to=begin,
             seen_at=_open_at(records.watch),
         )
+
+    def _nothing_there(self, begin: datetime, now: datetime) -> Refused:
+        """Why nothing of kube-state-metrics was found: the cluster asked for, or the server itself."""
+        options, span = self.options, f"in the last {counted(self.options.days, 'day')}"
+        wrong = self.client.wrong_cluster(begin, now)
+        if wrong is not None:
+            return Refused("cluster", options.cluster, *wrong)
+        limit = f"it has no samples of kube-state-metrics {span}"
+        return Refused("prometheus.url", options.url, limit, "Run gsa doctor prometheus to see what it has.")
 
     def _begin(self, since: datetime | None, now: datetime) -> datetime:
         """From when pods are asked about: what was open at the last reading is told of however long that is ago."""

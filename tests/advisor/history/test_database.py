@@ -19,9 +19,10 @@ from alembic.runtime.migration import MigrationContext
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Outcome
 from advisor.errors import Defect, Refused, Transient
+from advisor.history import database
 from advisor.history.database import Database
 from advisor.history.schema import METADATA
-from advisor.history.store import HistoryStore
+from advisor.history.store import HistoryStore, ReadOnlyStore
 from tests.builders import NOON, a_job
 from tests.older_stores import taken_back
 
@@ -95,6 +96,21 @@ def test_a_second_writer_is_told_to_come_back_later(tmp_path):
                 second.append(batch, LATER)
 
         first.append(batch, LATER, meanwhile)
+
+
+def test_a_store_that_may_only_be_read_is_told_apart_from_one_that_is_locked(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path}/history.db?timeout=0.05"
+    with HistoryStore.open(url) as store:
+        store.check_writable()
+
+    def reading_only(connection, _):
+        connection.execute("PRAGMA query_only=ON")
+
+    monkeypatch.setattr(database, "_prepare_sqlite", reading_only)
+    with HistoryStore.open(url) as store:
+        assert store.jobs(LATER) == []
+        with pytest.raises(ReadOnlyStore, match=r"cannot be written.*Let this user write the file and its folder"):
+            store.check_writable()
 
 
 def test_an_append_that_fails_halfway_leaves_nothing(tmp_path):

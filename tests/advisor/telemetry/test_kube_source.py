@@ -424,7 +424,7 @@ def test_a_kind_of_gpu_in_the_selector_was_asked_for_and_any_other_is_told_by_th
 
     assert (waiting.gpu_kind, waiting.told_by_node) == ("H100" if asked else None, ())
     assert (running.gpu_kind, running.nodes) == ("H100", 1)
-    assert running.as_asked() == replace(waiting, pool="gpu", scheduled=running.scheduled, start=running.start)
+    assert running.as_asked() == replace(waiting.as_asked(), pool="gpu")
 
 
 def test_its_name_is_the_clusters_or_the_one_given():
