@@ -25,7 +25,7 @@ from advisor.history.rows import COLUMNS, Row, job_of, row_of
 __all__ = ["DIGEST_SHOWN", "Snapshot", "jobs_digest", "read_snapshot", "write_snapshot"]
 
 # Counts up whenever columns or their meaning change, so that digests of different meanings never meet.
-_FORMAT = "gsa-jobs-2"
+_FORMAT = "gsa-jobs-3"
 DIGEST_SHOWN = 16
 """Digits of a digest that people are shown, and that name a file."""
 _ROW_GROUP = 100_000

@@ -32,6 +32,7 @@ JOBS = [
         usage=a_usage(energy_joules=9e6),
     ),
     a_job("f", usage=GpuUsage(estimated=True)),
+    a_job("g", gpu_kind="H100", nodes=1, told_by_node=("gpu_kind", "nodes")),
 ]
 
 
@@ -58,6 +59,7 @@ def test_two_sources_with_one_id_do_not_make_the_order_matter(tmp_path):
         {"calendar_known": False},
         {"end": NOON + timedelta(seconds=601)},
         {"scheduled": NOON},
+        {"told_by_node": ("nodes",)},
         {"usage": GpuUsage()},
         {"usage": GpuUsage(idle_share=0.5)},
     ],
@@ -75,7 +77,7 @@ def test_jobs_have_the_digest_of_their_snapshot_in_any_order(tmp_path):
 def test_the_digest_never_changes_between_versions(tmp_path):
     # A change of this value means that snapshots and model cards made before no longer match: count _FORMAT up.
     digest = write_snapshot(JOBS, tmp_path).digest
-    assert digest == "d7a2710e3f4d6d7c8b03125126bb38d8184dbcf8a90d82f47388b487a2addc93"
+    assert digest == "2c72f3ecfea25fd6b472005f2ef48bc1d950a0ecc0ec853fc6b31c235b2b144f"
 
 
 def test_no_jobs_are_a_snapshot_too(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -425,6 +426,18 @@ def test_a_process_begun_anew_keeps_what_was_known_of_pods_that_have_gone_since(
         (job,) = store.jobs(at(700))
     assert (job.submit, job.start, job.end) == (early.submit, at(10), at(600))
     assert (job.paused_seconds, job.restarts, done.rejections) == (20, 1, ())
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_kind_of_gpu_in_the_selector_was_asked_for_and_any_other_is_told_by_the_node(asked):
+    spec = {"nodeSelector": {"nvidia.com/gpu.product": "H100"}} if asked else {}
+    nodes = [node_object("n1", product="H100")]
+    waiting = jobs_at(Cluster(pods=[pod_object(spec=spec)], nodes=nodes), 10)["train"]
+    running = jobs_at(Cluster(pods=[pod_object(scheduled=20, started=30, spec=spec)], nodes=nodes), 100)["train"]
+
+    assert (waiting.gpu_kind, waiting.told_by_node) == ("H100" if asked else None, ())
+    assert (running.gpu_kind, running.nodes) == ("H100", 1)
+    assert running.as_asked() == replace(waiting.as_asked(), pool="gpu")
 
 
 def test_its_name_is_the_clusters_or_the_one_given():
