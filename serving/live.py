@@ -45,6 +45,7 @@ from serving.answers import (
 from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness, Unknown
 from serving.champions import Champions
 from serving.foresight import Foresight
+from serving.manifest_notes import with_manifest_notes
 from serving.model_shelf import ModelShelf
 from serving.wiring import ClusterChoice, ClusterKind
 
@@ -130,7 +131,8 @@ class LiveAdvisor:
         foresight = self._foresight(last)
         now, known = foresight.jobs()
         jobs = tuple(job for _, job in known)
-        summary = self._summary(jobs, now)
+        status = parts.history.status()
+        summary = self._summary(status, jobs, now)
         cluster = wiring.open_cluster(parts.cluster, jobs, now)
         starts = parts.history.start_latencies(now)
         cycle = AdviceCycle(cluster, foresight, foresight.demand, wiring.cycle_terms(parts.settings), starts)
@@ -141,6 +143,7 @@ class LiveAdvisor:
             synthetic=summary.synthetic,
             reasons=(*outcome.advice.reasons, *foresight.champions.reasons),
         )
+        advice = with_manifest_notes(advice, known, status.partitioned)
         self._keep(now, advice, outcome.decisions)
         return LiveState(
             now=now,
@@ -198,8 +201,7 @@ class LiveAdvisor:
             cluster_assumed=parts.cluster.kind is ClusterKind.MEMORY and parts.cluster.file is None,
         )
 
-    def _summary(self, jobs: Sequence[Job], now: datetime) -> HistorySummary:
-        status = self._parts.history.status()
+    def _summary(self, status: HistoryStatus, jobs: Sequence[Job], now: datetime) -> HistorySummary:
         return HistorySummary(
             jobs=len(jobs),
             first=jobs[0].submit if jobs else None,

@@ -12,7 +12,10 @@ from advisor.domain.jobs import Job
 from advisor.domain.start_latency import PoolStart
 from advisor.domain.units import counted
 
-__all__ = ["JobBatch", "LeftOut", "Rejection", "left_out"]
+__all__ = ["PARTITIONS", "JobBatch", "LeftOut", "Rejection", "left_out"]
+
+PARTITIONS = "pools are partitions of Slurm, which has no NodePools: advice holds for them, manifests do not"
+"""The note by which a source says that its pools are partitions; a store keeps it with the source's other notes."""
 
 
 class LeftOut(StrEnum):

@@ -22,7 +22,7 @@ from advisor.forecast.demand_baselines import LEVELS, BaselineTables, baseline_q
 from advisor.forecast.demand_gate import MODEL
 from advisor.forecast.demand_law import ChangeLaw
 from advisor.forecast.demand_model import DemandModel, PoolHorizon, PoolRecord
-from advisor.forecast.demand_rise import RISE_LEVELS, RiseFrequencies, rise_horizons
+from advisor.forecast.demand_rise import RISE_LEVELS, RiseFrequencies, free_parts, rise_horizons
 
 __all__ = [
     "DEFAULT_HORIZONS",
@@ -33,6 +33,7 @@ __all__ = [
     "UNKNOWN",
     "DemandForecaster",
     "DemandModel",
+    "median_held",
     "model_quantiles",
 ]
 
@@ -59,6 +60,7 @@ _EVEN_ODDS = np.array([0.45, 0.55])
 _FRESH_STEPS = 3
 _FRESH_MINUTES = 10.0
 _FALLBACKS = ("constant", "persistence")
+_MEDIAN_HELD = "the median is held at the present demand: the model had no skill against persistence there"
 
 
 def model_quantiles(law: ChangeLaw, demand: Floats, node_gpus: int, levels: Floats) -> Floats:
@@ -74,6 +76,15 @@ def model_quantiles(law: ChangeLaw, demand: Floats, node_gpus: int, levels: Floa
     changes[stays, :_MEDIAN] = np.minimum(changes[stays, :_MEDIAN], 0.0)
     changes[stays, _MEDIAN + 1 :] = np.maximum(changes[stays, _MEDIAN + 1 :], 0.0)
     return np.maximum(demand[:, None] + changes * node_gpus, 0.0)
+
+
+def median_held(gpus: Floats, now: Floats) -> Floats:
+    """Quantiles (rows, :data:`LEVELS`) with the median at the present demand (rows), the others either side."""
+    held = gpus.copy()
+    held[:, _MEDIAN] = now
+    held[:, :_MEDIAN] = np.minimum(held[:, :_MEDIAN], now[:, None])
+    held[:, _MEDIAN + 1 :] = np.maximum(held[:, _MEDIAN + 1 :], now[:, None])
+    return held
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +183,9 @@ class DemandForecaster:
             rows = feature_rows(series, at, self._model.extra_state)
             readable = model.can_read(rows)
             table = table.copy()
-            table[readable] = model.probabilities(rows[readable], self._model.rise_horizons_minutes)
+            table[readable] = model.probabilities(
+                rows[readable], self._model.rise_horizons_minutes, free_parts(series, at[readable])
+            )
         return table
 
     def _rise_table(self, asked: _Asked) -> tuple[Floats, tuple[int, ...], str]:
@@ -184,7 +197,7 @@ class DemandForecaster:
         horizons = self._model.rise_horizons_minutes
         model = self._model.rise_model(asked.series.pool)
         if asked.record.rise_verdict.served == MODEL and model is not None and model.can_read(asked.rows)[0]:
-            return model.probabilities(asked.rows, horizons)[0], horizons, MODEL
+            return model.probabilities(asked.rows, horizons, free_parts(asked.series, at))[0], horizons, MODEL
         return asked.record.rises.probabilities(asked.series, at)[0], horizons, FREQUENCIES
 
     def _prepare(self, known: DemandSeries, at: int) -> _Asked:
@@ -220,6 +233,8 @@ class DemandForecaster:
         gpus = self._from_model(asked, horizon, fitted)
         if gpus is not None:
             doubt = None if verdict.reason is None else f"the model is served {verdict.reason}"
+            if verdict.holds_median and doubt is None:
+                doubt = _MEDIAN_HELD
             return _horizon_forecast(horizon, gpus, verdict.skill, MODEL), doubt
         reason = "something the model has always been told is not known now"
         return _from_baseline(asked, horizon, fitted.tables, verdict.best_baseline, None), reason
@@ -230,7 +245,7 @@ class DemandForecaster:
             return None
         demand = asked.series.demand[[asked.at]]
         gpus = model_quantiles(model.law(asked.rows), demand, asked.series.node_gpus, fitted.levels)
-        first: Floats = gpus[0]
+        first: Floats = (median_held(gpus, demand) if fitted.verdict.holds_median else gpus)[0]
         return first
 
     def _frozen(self, pool: str, now: datetime, gpus: float, silence: timedelta) -> DemandForecast:

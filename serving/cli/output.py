@@ -49,6 +49,7 @@ _STAGES = {
     "refits": "fitting and replaying",
     "scores": "scoring",
     "demand": "fitting the demand of each pool",
+    "replays": "replaying policies",
 }
 """What people are told of the stages of a training."""
 

@@ -172,6 +172,16 @@ def test_the_manifest_says_which_namespace_must_be_there_first():
     assert with_own.count("# once, where it is not there yet: kubectl create namespace ours apiVersion") == 1
 
 
+def test_where_a_manifest_is_of_no_use_is_said_above_it_and_in_what_is_copied():
+    pool = replace(a_pool(), manifest_notes=("this pool's jobs all came\nfrom Slurm",))
+
+    shown = page("/pools/a100", FakePages(advice_now=an_advice(pool)))
+
+    assert "<strong>Before you apply it</strong> <span>this pool's jobs all came from Slurm</span>" in shown
+    assert "# note: this pool's jobs all came from Slurm apiVersion: karpenter.sh/v1" in shown
+    assert "Before you apply it" not in page("/pools/a100")
+
+
 def test_a_pool_that_is_as_it_should_be_says_so():
     pool = replace(a_pool(), changes=(), patch=None)
 

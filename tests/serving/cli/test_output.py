@@ -27,7 +27,7 @@ from advisor.settings import Settings
 from advisor.telemetry.collector import Collected
 from serving.cli.advise_tables import advice_tables
 from serving.cli.collected import rejection_documents, tables
-from serving.cli.evaluate import demand_tables
+from serving.cli.demand_tables import demand_tables
 from serving.cli.history import history_tables
 from serving.cli.output import kept_in, phase, show, table
 from serving.cli.training import duration_tables, quality_tables
@@ -179,6 +179,15 @@ def test_advice_gives_lengths_their_unit_and_can_leave_the_manifests_out() -> No
     assert f"{length:.3g} min" in shown(advice_tables(advice, Settings()), 200)
     assert "apiVersion" in shown(advice_tables(advice, Settings()), 200)
     assert "apiVersion" not in shown(advice_tables(advice, Settings(), manifests=False), 200)
+
+
+def test_where_a_manifest_is_of_no_use_is_said_above_it() -> None:
+    advice = an_advice()
+    pool = replace(advice.pools[0], manifest_notes=("this pool's jobs all came from Slurm",))
+
+    said = shown(advice_tables(replace(advice, pools=(pool,)), Settings()), 200)
+
+    assert said.index("# note: this pool's jobs all came from Slurm") < said.index("apiVersion")
 
 
 def test_a_change_names_the_object_that_it_belongs_to() -> None:
