@@ -199,11 +199,11 @@ def demand_decision(model: DemandModel) -> PromotionDecision:
     measures = {f"skill.{pool}.{h}": v.skill for (pool, h), v in verdicts.items() if v.skill is not None}
     every = counted(len(verdicts), "horizon")
     reasons = [f"the model is served at {len(served)} of {every}, those of all pools taken together"]
-    reasons += [
-        f"pool {pool}, {shown_duration(h * SECONDS_PER_MINUTE)} ahead: {v.served} is served, {v.reason}"
-        for (pool, h), v in verdicts.items()
-        if v.reason is not None
-    ]
+    told: dict[tuple[str, str, str], list[str]] = {}
+    for (pool, h), v in verdicts.items():
+        if v.reason is not None:
+            told.setdefault((pool, v.served, v.reason), []).append(shown_duration(h * SECONDS_PER_MINUTE))
+    reasons += [f"pool {p}, {', '.join(ahead)} ahead: {who} is served, {why}" for (p, who, why), ahead in told.items()]
     return PromotionDecision(promoted=bool(served), version=None, reasons=tuple(reasons), measures=measures)
 
 
