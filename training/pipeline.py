@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from advisor.history.snapshot import Snapshot, read_snapshot, write_snapshot
 from training.backtest import BacktestSettings, evaluate_and_fit
 from training.demand import DemandFitSettings, fit_demand
 from training.quality import may_be_served
+from training.warm_trial import WarmTrial
 
 __all__ = ["ModelRun", "TrainingJob", "TrainingPlan", "TrainingRun", "demand_decision", "registered_durations"]
 
@@ -43,7 +44,8 @@ class TrainingPlan:
     """What to fit and how to measure it.
 
     ``snapshots`` is the folder of the immutable inputs. Demand is sampled every ``demand_grid_minutes``,
-    counted in nodes of ``node_gpus``, its calendar read in ``zone``.
+    counted in nodes of ``node_gpus``, its calendar read in ``zone``. ``warm`` says how rules of warm capacity are
+    weighed.
     """
 
     snapshots: Path
@@ -52,6 +54,7 @@ class TrainingPlan:
     demand_grid_minutes: int = 5
     node_gpus: int = 8
     zone: str = "UTC"
+    warm: WarmTrial = field(default_factory=WarmTrial)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +162,7 @@ class TrainingJob:
         series = list(series_by_pool(jobs, grid, self.now).values())
         if self.progress is not None:
             self.progress("demand", 0, 0)
-        model = fit_demand(series, self.now, plan.demand)
+        model = fit_demand(series, self.now, plan.demand, plan.warm)
         decision = demand_decision(model)
         card = self._card(DEMAND, snapshot, decision, plan.demand.seed)
         return self._registered(model.save, card, decision), model

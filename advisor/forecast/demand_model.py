@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.units import utc
+from advisor.domain.warm_rules import WarmRule
 from advisor.errors import Refused
 from advisor.features.demand_table import demand_schema
 from advisor.features.table import FeatureSchema
@@ -57,13 +58,14 @@ class PoolHorizon:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolRecord:
-    """What was learnt of one pool: the group whose model speaks for it, its horizons, and its rises."""
+    """What was learnt of one pool: the group whose model speaks for it, its horizons, its rises, its rule of warmth."""
 
     group: str
     horizons: Mapping[int, PoolHorizon]
     rises: RiseFrequencies
     rise_verdict: GateVerdict
     known_minutes: float
+    warm_rule: WarmRule | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -194,6 +196,7 @@ def _record_to_json(record: PoolRecord) -> dict[str, Any]:
     return {
         "group": record.group,
         "known_minutes": record.known_minutes,
+        "warm_rule": None if record.warm_rule is None else record.warm_rule.to_json(),
         "rise_verdict": record.rise_verdict.to_json(),
         "rises": record.rises.table.tolist(),
         "horizons": {
@@ -217,4 +220,5 @@ def _record_from_json(document: dict[str, Any]) -> PoolRecord:
         rises=RiseFrequencies(np.array(document["rises"], dtype=np.float64)),
         rise_verdict=GateVerdict(**document["rise_verdict"]),
         known_minutes=float(document["known_minutes"]),
+        warm_rule=None if document["warm_rule"] is None else WarmRule.from_json(document["warm_rule"]),
     )
