@@ -125,7 +125,7 @@ class Dashboard:
         if seen.advice is None:
             # Without advice there is nothing to say of a pool, and whoever asks is told why.
             raise Transient("; ".join(seen.troubles))
-        found = next((entry for entry in seen.advice.pools if entry.pool == pool), None)
+        found = seen.advice.of_pool(pool)
         if found is None:
             raise HTTPException(404)
         return build_pool_page(seen, found, self._data.recent_demand(pool, _RECENT_HOURS))
@@ -142,7 +142,8 @@ class Dashboard:
     def _models_page(self) -> ModelsPage:
         troubles: list[str] = []
         kept = _unless_trouble(lambda: self._data.kept_promises(_PROMISE_DAYS), troubles)
-        return models_page(self._seen(troubles), kept or ())
+        registered = _unless_trouble(self._data.registered, troubles)
+        return models_page(self._seen(troubles), kept, registered)
 
     def _seen(self, known_troubles: Sequence[str] = ()) -> Seen:
         troubles = list(known_troubles)

@@ -144,7 +144,7 @@ class Foresight:
 
     def _promise(self, told: Told, now: datetime, *, replayed: bool) -> Promise:
         job, moment = told.event.job, told.event.moment
-        (forecast,) = self._durations.forecast([job.as_of(moment) or job], moment)
+        (forecast,) = self._durations.forecast([job.as_asked()], moment)
         named = self.champions.named_by_registry(forecast)
         return Promise.of(told.key.source, told.key.id, named, now, replayed=replayed)
 

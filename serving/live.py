@@ -24,14 +24,14 @@ from advisor.domain.plans import Advice, Money
 from advisor.domain.promises import KeptPromises
 from advisor.domain.slices import Allocation
 from advisor.errors import AdvisorError, Transient
-from advisor.forecast.registry import DEMAND, DURATIONS, ModelRegistry
+from advisor.forecast.registry import ModelRegistry
 from advisor.history.status import HistoryStatus
 from advisor.history.store import HistoryStore
 from advisor.planning.allocator import allocate
 from advisor.reconciler.pacing import RecentWants
 from advisor.reconciler.reconcile import ReconcileInputs
 from advisor.settings import Settings
-from dashboards.data import DemandPoint, HistorySummary, JobView
+from dashboards.data import DemandPoint, HistorySummary, JobView, RegisteredModel
 from serving import wiring
 from serving.advice_json import advice_document
 from serving.answers import (
@@ -45,6 +45,8 @@ from serving.answers import (
 from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness, Unknown
 from serving.champions import Champions
 from serving.foresight import Foresight
+from serving.manifest_notes import with_manifest_notes
+from serving.model_shelf import ModelShelf
 from serving.wiring import ClusterChoice, ClusterKind
 
 __all__ = ["LiveAdvisor", "LiveParts"]
@@ -79,6 +81,7 @@ class LiveAdvisor:
 
     def __init__(self, parts: LiveParts) -> None:
         self._parts = parts
+        self._shelf = ModelShelf(parts.registry)
         self._state: LiveState | None = None
         self._failure: str | None = "the first cycle has not finished yet"
         self._one_at_a_time = threading.Lock()
@@ -128,7 +131,8 @@ class LiveAdvisor:
         foresight = self._foresight(last)
         now, known = foresight.jobs()
         jobs = tuple(job for _, job in known)
-        summary = self._summary(jobs, now)
+        status = parts.history.status()
+        summary = self._summary(status, jobs, now)
         cluster = wiring.open_cluster(parts.cluster, jobs, now)
         starts = parts.history.start_latencies(now)
         cycle = AdviceCycle(cluster, foresight, foresight.demand, wiring.cycle_terms(parts.settings), starts)
@@ -139,6 +143,7 @@ class LiveAdvisor:
             synthetic=summary.synthetic,
             reasons=(*outcome.advice.reasons, *foresight.champions.reasons),
         )
+        advice = with_manifest_notes(advice, known, status.partitioned)
         self._keep(now, advice, outcome.decisions)
         return LiveState(
             now=now,
@@ -181,7 +186,7 @@ class LiveAdvisor:
             return parts.clock.now()
         last = parts.history.last_submit()
         if last is None:
-            raise Transient("the history is empty; ingest one first: gsa ingest trace ...")
+            raise Transient("the history is empty; ingest one first (gsa ingest)")
         return last
 
     def _inputs(self, now: datetime) -> ReconcileInputs:
@@ -196,8 +201,7 @@ class LiveAdvisor:
             cluster_assumed=parts.cluster.kind is ClusterKind.MEMORY and parts.cluster.file is None,
         )
 
-    def _summary(self, jobs: Sequence[Job], now: datetime) -> HistorySummary:
-        status = self._parts.history.status()
+    def _summary(self, status: HistoryStatus, jobs: Sequence[Job], now: datetime) -> HistorySummary:
         return HistorySummary(
             jobs=len(jobs),
             first=jobs[0].submit if jobs else None,
@@ -230,11 +234,14 @@ class LiveAdvisor:
 
     def demand(self, pool: str | None) -> tuple[DemandForecast, ...]:
         """Forecasts of every pool, or of one."""
-        found = tuple(one.demand for one in self._current().advice.pools if pool is None or one.pool == pool)
-        if pool is not None and not found:
-            known = ", ".join(one.pool for one in self._current().advice.pools)
+        advice = self._current().advice
+        if pool is None:
+            return tuple(one.demand for one in advice.pools)
+        found = advice.of_pool(pool)
+        if found is None:
+            known = ", ".join(one.pool for one in advice.pools)
             raise Unknown("pool", pool, f"known pools are {known}", "Use one of them.")
-        return found
+        return (found.demand,)
 
     def advice(self) -> Advice:
         """The newest advice."""
@@ -251,20 +258,7 @@ class LiveAdvisor:
 
     def models(self) -> tuple[ModelSummary, ...]:
         """Registered versions, newest first."""
-        return tuple(
-            ModelSummary(
-                name=name,
-                version=found.version,
-                aliases=found.aliases,
-                created=found.card.made_at,
-                data_digest=found.card.data_digest,
-                measures=found.card.measures,
-                reasons=found.card.reasons,
-                synthetic=found.card.synthetic,
-            )
-            for name in (DURATIONS, DEMAND)
-            for found in self._parts.registry.versions(name)
-        )
+        return self._shelf.summaries()
 
     def readiness(self) -> Readiness:
         """Ready once a state stands; a later failure is told beside it."""
@@ -324,10 +318,14 @@ class LiveAdvisor:
         return next(iter(job_views(foresight, now, shown, promises, explain=True)), None)
 
     def kept_promises(self, days: int) -> tuple[KeptPromises, ...]:
-        """How promises to jobs submitted in the last ``days`` were kept, by day (UTC), oldest first."""
+        """How promises to jobs submitted in the last ``days`` were kept, by day (UTC) and origin, oldest first."""
         now = self._current().foresight.now
         since = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days - 1)
         return tuple(self._parts.history.kept_promises(now, since))
+
+    def registered(self) -> tuple[RegisteredModel, ...]:
+        """What the registry holds."""
+        return self._shelf.registered()
 
 
 def _first_memory(parts: LiveParts) -> CycleMemory:

@@ -20,13 +20,14 @@ from advisor.forecast.demand_rise import (
     RiseFrequencies,
     RiseModel,
     exceedances,
+    free_parts,
     rise_horizons,
     rises_within,
 )
-from training.demand_boosters import fit_rises
 from training.demand_groups import groups_at, in_groups
 from training.demand_replay import DemandReplay, daily_means
 from training.demand_rows import DemandFitSettings, PoolRows, rows_of
+from training.rise_boosters import fit_rises
 
 __all__ = ["DemandFitSettings", "fit_demand", "replay_cuts"]
 
@@ -154,7 +155,7 @@ def _rise_models(
     """The model of every group that could be fitted at all horizons."""
     fitted = in_groups(pools, groups, horizons, settings, partial(fit_rises, until_unix=until_unix))
     return {
-        group: RiseModel({h: booster for h, (booster, _) in by.items()}, {h: tail for h, (_, tail) in by.items()})
+        group: RiseModel({h: booster for h, (booster, _) in by.items()}, {h: within for h, (_, within) in by.items()})
         for group, by in fitted.items()
         if len(by) == len(horizons)
     }
@@ -176,4 +177,5 @@ def _judge_rises(rows: PoolRows, model: RiseModel, horizons: tuple[int, ...], be
     theirs = {FREQUENCIES: loss(frequencies.probabilities(rows.series, at))}
     # Probabilities have no median to compare.
     none = np.zeros(0)
-    return judged(DailyLosses(loss(model.probabilities(rows.features[chosen], horizons)), theirs, none, none))
+    ours = model.probabilities(rows.features[chosen], horizons, free_parts(rows.series, at))
+    return judged(DailyLosses(loss(ours), theirs, none, none))

@@ -19,6 +19,7 @@ import structlog
 
 from advisor.domain.jobs import Job
 from advisor.domain.reports import DurationReport, PromotionDecision
+from advisor.domain.units import SECONDS_PER_MINUTE, counted, shown_duration
 from advisor.errors import Refused
 from advisor.features.demand import SeriesGrid, series_by_pool
 from advisor.forecast.demand_gate import MODEL
@@ -121,7 +122,7 @@ class TrainingJob:
             Transient: snapshot folder or registry cannot be written.
         """
         if not jobs:
-            raise Refused("history", 0, "training needs jobs", "Ingest a history first: gsa ingest trace ...")
+            raise Refused("history", None, "training needs jobs", "Ingest a history first: gsa ingest.")
         snapshot = write_snapshot(jobs, self.plan.snapshots)
         known = read_snapshot(snapshot.path)
         duration_run, duration_report = self._durations(known, snapshot)
@@ -157,7 +158,7 @@ class TrainingJob:
         )
         series = list(series_by_pool(jobs, grid, self.now).values())
         if self.progress is not None:
-            self.progress("demand", 0, 1)
+            self.progress("demand", 0, 0)
         model = fit_demand(series, self.now, plan.demand)
         decision = demand_decision(model)
         card = self._card(DEMAND, snapshot, decision, plan.demand.seed)
@@ -193,11 +194,16 @@ def demand_decision(model: DemandModel) -> PromotionDecision:
     Each pool and horizon is gated by itself when it is served; ``measures`` hold every skill by
     ``<pool>.<minutes>``.
     """
-    verdicts = {f"{pool}.{h}": one.verdict for pool, rec in model.pools.items() for h, one in rec.horizons.items()}
-    served = [name for name, verdict in verdicts.items() if verdict.served == MODEL]
-    measures = {f"skill.{name}": v.skill for name, v in verdicts.items() if v.skill is not None}
-    reasons = [f"the model is served for {len(served)} of {len(verdicts)} pools and horizons (pool.minutes)"]
-    reasons += [f"{name}: {v.served} is served, {v.reason}" for name, v in verdicts.items() if v.reason is not None]
+    verdicts = {(pool, h): one.verdict for pool, rec in model.pools.items() for h, one in rec.horizons.items()}
+    served = [at for at, verdict in verdicts.items() if verdict.served == MODEL]
+    measures = {f"skill.{pool}.{h}": v.skill for (pool, h), v in verdicts.items() if v.skill is not None}
+    every = counted(len(verdicts), "horizon")
+    reasons = [f"the model is served at {len(served)} of {every}, those of all pools taken together"]
+    reasons += [
+        f"pool {pool}, {shown_duration(h * SECONDS_PER_MINUTE)} ahead: {v.served} is served, {v.reason}"
+        for (pool, h), v in verdicts.items()
+        if v.reason is not None
+    ]
     return PromotionDecision(promoted=bool(served), version=None, reasons=tuple(reasons), measures=measures)
 
 

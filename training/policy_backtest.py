@@ -19,11 +19,12 @@ from advisor.domain.jobs import Job, Outcome
 from advisor.domain.reports import RunProtocol
 from advisor.domain.units import counted, shown_duration
 from advisor.errors import Refused
+from advisor.history.snapshot import DIGEST_SHOWN, jobs_digest
 from advisor.planning.costs import Prices
 from advisor.simulator.foresight import Distributions, Foresight, Truth
 from advisor.simulator.tasks import simulated_job
 from training.answers import History, history_of, served
-from training.backtest import BacktestSettings, digest_of
+from training.backtest import BacktestSettings
 from training.duration_table import Progress
 from training.policies import (
     ADVISOR,
@@ -135,7 +136,7 @@ def _differences(named: Runs, seed: int) -> dict[str, dict[str, MeasuredDifferen
 
 def _protocol(contest: Contest, history: History, refits: int, settings: PolicyBacktest) -> RunProtocol:
     return RunProtocol(
-        data_digest=digest_of(history.jobs),
+        data_digest=jobs_digest(history.jobs)[:DIGEST_SHOWN],
         rows=len(history.jobs),
         split_time=datetime.fromtimestamp(history.split, UTC),
         refits=refits,

@@ -287,9 +287,16 @@ def _connected(kubeconfig: Path | None, context: str | None) -> client.ApiClient
     try:
         _load(settings, kubeconfig, context)
     except (config.ConfigException, OSError) as error:
-        where = "the pod's service account and the default kubeconfig" if kubeconfig is None else str(kubeconfig)
-        raise Refused("kubeconfig", where, f"it cannot be used: {error}", "Give one that kubectl takes.") from error
+        raise _no_way_in(kubeconfig, error) from error
     return client.ApiClient(settings)
+
+
+def _no_way_in(kubeconfig: Path | None, error: Exception) -> Refused:
+    if kubeconfig is None:
+        limit = f"neither a pod's service account nor kubectl's default file can be used: {error}"
+        return Refused("kubeconfig", None, limit, "Give one that kubectl takes (KUBECONFIG).")
+    limit = f"it cannot be used: {error}" if kubeconfig.is_file() else "there is no such file"
+    return Refused("kubeconfig", str(kubeconfig), limit, "Give one that kubectl takes.")
 
 
 def _cluster_name(kubeconfig: Path | None, context: str | None) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from advisor.domain.units import utc
 from advisor.domain.usage import GpuUsage
@@ -15,6 +16,25 @@ __all__ = ["DEFAULT_POOL", "Job", "Outcome", "pool_of"]
 
 DEFAULT_POOL = "default"
 """Pool of a job that names neither a pool nor a GPU kind."""
+
+_ASKED = (
+    "id",
+    "submit",
+    "gpus",
+    "user",
+    "namespace",
+    "name",
+    "image",
+    "gpu_kind",
+    "pool",
+    "cpus",
+    "nodes",
+    "priority",
+    "time_limit_seconds",
+    "calendar_known",
+    "created_by",
+)
+"""What is known of a job when it is submitted; every other field becomes known, or true, only afterwards."""
 
 
 class Outcome(StrEnum):
@@ -178,6 +198,13 @@ class Job:
         ran = ((now if until is None or until > now else until) - self.start).total_seconds()
         return max(ran - self.paused_seconds, 0.0)
 
+    def as_asked(self) -> Job:
+        """This job as it was submitted: nothing of what became of it, not even that it started at once."""
+        return Job(**self._asked())
+
+    def _asked(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _ASKED}
+
     def as_of(self, now: datetime) -> Job | None:
         """This job as it was known at ``now``: no later node, start, end or outcome; None if not yet submitted.
 
@@ -189,18 +216,12 @@ class Job:
         if gone is not None and gone <= now:
             return self
         started = self.start if self.start is not None and self.start <= now else None
-        return replace(
-            self,
+        return Job(
+            **self._asked(),
             scheduled=self.scheduled if self.scheduled is not None and self.scheduled <= now else None,
             start=started,
-            end=None,
-            outcome=None,
-            last_seen=None,
+            start_assumed=self.start_assumed,
             image_pull_seconds=None if started is None else self.image_pull_seconds,
-            restarts=None,
-            evictions=None,
-            paused_seconds=0.0,
-            usage=None,
         )
 
 

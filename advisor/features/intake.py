@@ -162,20 +162,5 @@ def _end(job: Job) -> tuple[object, ...]:
 
 
 def _request(job: Job) -> Job:
-    """What a duration is predicted from: neither how the job fared nor the pool it went to."""
-    return replace(
-        job,
-        start=None,
-        end=None,
-        outcome=None,
-        last_seen=None,
-        start_assumed=False,
-        pool=None,
-        scheduled=None,
-        created_by=None,
-        restarts=None,
-        evictions=None,
-        paused_seconds=0.0,
-        image_pull_seconds=None,
-        usage=None,
-    )
+    """What a duration is predicted from: neither how the job fared nor the pool it went to nor what made it."""
+    return replace(job.as_asked(), pool=None, created_by=None)

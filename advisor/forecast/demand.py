@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.forecasts import DemandForecast, HorizonForecast, RiseForecast
-from advisor.domain.units import utc
+from advisor.domain.units import SECONDS_PER_MINUTE, shown_duration, utc
 from advisor.errors import Refused
 from advisor.features.demand import DemandSeries
 from advisor.features.demand_table import MEMORY_MINUTES, feature_rows
@@ -22,7 +22,7 @@ from advisor.forecast.demand_baselines import LEVELS, BaselineTables, baseline_q
 from advisor.forecast.demand_gate import MODEL
 from advisor.forecast.demand_law import ChangeLaw
 from advisor.forecast.demand_model import DemandModel, PoolHorizon, PoolRecord
-from advisor.forecast.demand_rise import RISE_LEVELS, RiseFrequencies, rise_horizons
+from advisor.forecast.demand_rise import RISE_LEVELS, RiseFrequencies, free_parts, rise_horizons
 
 __all__ = [
     "DEFAULT_HORIZONS",
@@ -172,7 +172,9 @@ class DemandForecaster:
             rows = feature_rows(series, at, self._model.extra_state)
             readable = model.can_read(rows)
             table = table.copy()
-            table[readable] = model.probabilities(rows[readable], self._model.rise_horizons_minutes)
+            table[readable] = model.probabilities(
+                rows[readable], self._model.rise_horizons_minutes, free_parts(series, at[readable])
+            )
         return table
 
     def _rise_table(self, asked: _Asked) -> tuple[Floats, tuple[int, ...], str]:
@@ -184,7 +186,7 @@ class DemandForecaster:
         horizons = self._model.rise_horizons_minutes
         model = self._model.rise_model(asked.series.pool)
         if asked.record.rise_verdict.served == MODEL and model is not None and model.can_read(asked.rows)[0]:
-            return model.probabilities(asked.rows, horizons)[0], horizons, MODEL
+            return model.probabilities(asked.rows, horizons, free_parts(asked.series, at))[0], horizons, MODEL
         return asked.record.rises.probabilities(asked.series, at)[0], horizons, FREQUENCIES
 
     def _prepare(self, known: DemandSeries, at: int) -> _Asked:
@@ -234,14 +236,14 @@ class DemandForecaster:
         return first
 
     def _frozen(self, pool: str, now: datetime, gpus: float, silence: timedelta) -> DemandForecast:
-        minutes = silence.total_seconds() / 60.0
         held = np.full(len(LEVELS), gpus)
+        silent = shown_duration(silence.total_seconds())
         return DemandForecast(
             pool=pool,
             made_at=now,
             gpus_now=gpus,
             horizons=tuple(_horizon_forecast(h, held, None, _FALLBACKS[1]) for h in self._horizons),
-            reasons=(f"nothing seen of pool {pool} for {minutes:.0f} min: frozen at its last known demand",),
+            reasons=(f"nothing seen of pool {pool} for {silent}: frozen at its last known demand",),
         )
 
 
@@ -250,8 +252,8 @@ def _by_horizon(answers: Sequence[tuple[HorizonForecast, str | None]]) -> list[s
     horizons: dict[str, list[str]] = {}
     for horizon, reason in answers:
         if reason is not None:
-            horizons.setdefault(reason, []).append(str(horizon.horizon_minutes))
-    return [f"{', '.join(minutes)} min: {reason}" for reason, minutes in horizons.items()]
+            horizons.setdefault(reason, []).append(shown_duration(horizon.horizon_minutes * SECONDS_PER_MINUTE))
+    return [f"{', '.join(ahead)} ahead: {reason}" for reason, ahead in horizons.items()]
 
 
 def _patience(series: DemandSeries) -> timedelta:

@@ -31,7 +31,7 @@ __all__ = ["ChangeModel", "DemandModel", "PoolHorizon", "PoolRecord"]
 Floats = NDArray[np.float64]
 
 _FILE = "demand.json"
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +186,7 @@ def _model_from_json(kind: type[DemandModel], folder: Path, document: dict[str, 
 def _rise_from_json(folder: Path, document: dict[str, Any], columns: int) -> RiseModel:
     return RiseModel(
         boosters={int(h): ClassBooster.load(folder, one["booster"], columns) for h, one in document.items()},
-        tails={int(h): tuple(one["tail"]) for h, one in document.items()},
+        within={int(h): np.array(one["within"], dtype=np.float64) for h, one in document.items()},
     )
 
 

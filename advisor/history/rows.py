@@ -6,13 +6,26 @@ times are, and several times faster to write and read than the database's own da
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from advisor.domain.accounts import EndTold, JobAccount, JobRun
 from advisor.domain.jobs import Job, Outcome
 from advisor.domain.usage import ComputeSource, GpuUsage
 
-__all__ = ["COLUMNS", "USAGE_COLUMNS", "Row", "from_microseconds", "job_of", "row_of", "to_microseconds"]
+__all__ = [
+    "ACCOUNT_COLUMNS",
+    "COLUMNS",
+    "USAGE_COLUMNS",
+    "Row",
+    "account_of",
+    "account_row",
+    "from_microseconds",
+    "job_of",
+    "row_of",
+    "to_microseconds",
+]
 
 Row = tuple[Any, ...]
 """One value per name of :data:`COLUMNS`, None where unknown."""
@@ -57,6 +70,9 @@ COLUMNS: tuple[str, ...] = (
     "image_pull_seconds",
     *USAGE_COLUMNS,
 )
+
+ACCOUNT_COLUMNS: tuple[str, ...] = ("end_told", "runs")
+"""How a source came to know of a job, beside its row: who told its end, None for itself, and its runs where several."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -188,3 +204,23 @@ def _usage_of(values: Row) -> GpuUsage | None:
         idle_share=idle_share,
         estimated=estimated,
     )
+
+
+def account_row(account: JobAccount) -> Row:
+    """What is kept of ``account``, in the order of :data:`ACCOUNT_COLUMNS`."""
+    told = None if account.end_told is EndTold.ITSELF else str(account.end_told)
+    if len(account.runs) <= 1:
+        # One run is the job's own start and end.
+        return (told, None)
+    runs = [[_count(run.start), _count(run.end), run.failed, run.restarts] for run in account.runs]
+    return (told, json.dumps(runs, separators=(",", ":")))
+
+
+def account_of(values: Row) -> JobAccount:
+    """The account of values in the order of :data:`ACCOUNT_COLUMNS`."""
+    told, text = values
+    runs = tuple(
+        JobRun(start=from_microseconds(start), end=_moment(end), failed=failed, restarts=restarts)
+        for start, end, failed, restarts in (() if text is None else json.loads(text))
+    )
+    return JobAccount(runs=runs, end_told=EndTold.ITSELF if told is None else EndTold(told))

@@ -13,7 +13,9 @@ __all__ = ["ADVICE", "INGESTS", "JOBS", "LEDGER", "METADATA", "NOTES", "PROMISES
 
 METADATA = MetaData()
 
-# ``revision`` is that of the ingest which last changed the row, or an earlier one that no reader has seen yet.
+# ``end_told`` is who told the end where not the job itself; ``runs`` is a JSON list of [start, end, failed, restarts]
+# where a job ran more than once. ``revision`` is that of the ingest which last changed the row, or an earlier one that
+# no reader has seen yet.
 JOBS = Table(
     "gsa_jobs",
     METADATA,
@@ -51,6 +53,8 @@ JOBS = Table(
     Column("usage_energy_joules", Double),
     Column("usage_idle_share", Double),
     Column("usage_estimated", Boolean),
+    Column("end_told", Text),
+    Column("runs", Text),
     Column("revision", BigInteger, nullable=False, server_default="0"),
     Index("gsa_jobs_submit", "submit_us"),
     Index("gsa_jobs_start", "start_us"),

@@ -22,11 +22,12 @@ from advisor.domain.jobs import Job
 from advisor.errors import Refused, Transient, sentences
 from advisor.history.rows import COLUMNS, Row, job_of, row_of
 
-__all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
+__all__ = ["DIGEST_SHOWN", "Snapshot", "jobs_digest", "read_snapshot", "write_snapshot"]
 
 # Counts up whenever columns or their meaning change, so that digests of different meanings never meet.
 _FORMAT = "gsa-jobs-2"
-_DIGEST_SHOWN = 16
+DIGEST_SHOWN = 16
+"""Digits of a digest that people are shown, and that name a file."""
 _ROW_GROUP = 100_000
 _TYPES = {
     "gpus": pa.float64(),
@@ -70,7 +71,7 @@ def write_snapshot(jobs: Iterable[Job], folder: Path) -> Snapshot:
     rows = _ordered([row_of(job) for job in jobs])
     columns = _columns(rows)
     digest = _digest(columns)
-    path = folder / f"jobs-{digest[:_DIGEST_SHOWN]}.parquet"
+    path = folder / f"jobs-{digest[:DIGEST_SHOWN]}.parquet"
     if not path.exists():
         table = pa.table([_array(name, columns[name]) for name in COLUMNS], names=list(COLUMNS))
         table = table.replace_schema_metadata({"format": _FORMAT, "digest": digest})
@@ -80,6 +81,11 @@ def write_snapshot(jobs: Iterable[Job], folder: Path) -> Snapshot:
             trouble = f"the snapshot {path} cannot be written: {error}"
             raise Transient(sentences(trouble, "Free space or choose a folder.")) from error
     return Snapshot(path=path, digest=digest, rows=len(rows))
+
+
+def jobs_digest(jobs: Iterable[Job]) -> str:
+    """What :func:`write_snapshot` calls these jobs, without writing them."""
+    return _digest(_columns(_ordered([row_of(job) for job in jobs])))
 
 
 def read_snapshot(path: Path) -> list[Job]:

@@ -7,11 +7,12 @@ are no batch work (a Deployment, a StatefulSet) or that has none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
+from advisor.domain.accounts import EndTold, JobAccount, JobRun
 from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
 from advisor.telemetry.pods import TAKEN_BY_THE_SYSTEM, CreatorRecord, PodRecord
@@ -25,10 +26,11 @@ _FAILED_ABOVE = (Outcome.FAILED, Outcome.CANCELLED, Outcome.CENSORED)
 
 
 class Work(NamedTuple):
-    """One piece of work: the job, and the pods it ran in by creation."""
+    """One piece of work: the job, the pods it ran in by creation, and how it is known."""
 
     job: Job
     pods: tuple[PodRecord, ...]
+    account: JobAccount
 
 
 def jobs_of(pods: Iterable[PodRecord], creators: Iterable[CreatorRecord], tally: RejectionTally) -> tuple[Job, ...]:
@@ -90,17 +92,9 @@ def _work_key(pod: PodRecord) -> tuple[Any, ...]:
 
 def _append(found: list[Work], piece: _Piece, tally: RejectionTally) -> None:
     try:
-        found.append(Work(piece.job(), tuple(piece.pods)))
+        found.append(piece.work())
     except Refused as error:
         tally.add(f"inconsistent_{error.field}", f"{piece.shown}: {error}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A stretch of time in which at least one pod ran; ``end`` None while one still does."""
-
-    start: datetime
-    end: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +110,8 @@ class _Piece:
             return f"{self.creator.namespace} {self.creator.shown}"
         return f"{self.pods[0].namespace}/{self.pods[0].name}"
 
-    def job(self) -> Job:
-        """The job.
+    def work(self) -> Work:
+        """The job with its pods.
 
         Raises:
             Refused: its moments contradict each other.
@@ -125,6 +119,13 @@ class _Piece:
         creator, pods = self.creator, self.pods
         submit = min([pod.created for pod in pods] + ([creator.created] if creator is not None else []))
         runs = self._runs(submit)
+        job = self._job(submit, runs)
+        told = EndTold.ITSELF if job.end is None else self._end_told()
+        by_its_pods = creator is not None and creator.by_its_pods
+        return Work(job, tuple(pods), JobAccount(runs=tuple(runs), end_told=told, by_its_pods=by_its_pods))
+
+    def _job(self, submit: datetime, runs: Sequence[JobRun]) -> Job:
+        creator, pods = self.creator, self.pods
         start = runs[0].start if runs else None
         ending = self._ending(runs)
         namespace, name = (
@@ -174,7 +175,7 @@ class _Piece:
             found[field] = values[0] if values else of_creator
         return found
 
-    def _runs(self, submit: datetime) -> list[_Run]:
+    def _runs(self, submit: datetime) -> list[JobRun]:
         """When any pod ran, overlapping stretches joined, in order."""
         spans = sorted(
             ((max(pod.started, submit), pod.gone) for pod in self.pods if pod.started is not None),
@@ -182,17 +183,17 @@ class _Piece:
         )
         if not self.pods and self.creator is not None and self.creator.started is not None:
             spans = [(self.creator.started, self.creator.ended or self._creator_gone())]
-        runs: list[_Run] = []
+        runs: list[JobRun] = []
         for start, end in spans:
             # Clocks of nodes differ by seconds: an end before its start is an end at it.
             until = None if end is None else max(end, start)
             last = runs[-1] if runs else None
             if last is None or (last.end is not None and last.end < start):
-                runs.append(_Run(start, until))
+                runs.append(JobRun(start=start, end=until))
             else:
                 joined = None if last.end is None or until is None else max(last.end, until)
-                runs[-1] = _Run(last.start, joined)
-        return runs
+                runs[-1] = JobRun(start=last.start, end=joined)
+        return [replace(run, failed=self._failed(run), restarts=self._restarts(run)) for run in runs]
 
     def _creator_gone(self) -> datetime | None:
         creator = self.creator
@@ -217,20 +218,37 @@ class _Piece:
             most = max(most, held)
         return round(most, 9)
 
-    def _retries(self, runs: Sequence[_Run]) -> int:
+    def _retries(self, runs: Sequence[JobRun]) -> int:
         """Further runs after one that failed."""
-        return sum(self._failed(run) for run in runs[:-1])
+        return sum(run.failed for run in runs[:-1])
 
-    def _evictions(self, runs: Sequence[_Run]) -> int:
+    def _evictions(self, runs: Sequence[JobRun]) -> int:
         """Further runs after one that was taken away, or as often as the object itself says."""
         told = self.creator.evictions if self.creator is not None else 0
         return max(told, len(runs[:-1]) - self._retries(runs))
 
-    def _failed(self, run: _Run) -> bool:
+    def _failed(self, run: JobRun) -> bool:
         ended = [pod for pod in self.pods if pod.started is not None and pod.gone == run.end]
         return any(pod.outcome is Outcome.FAILED and pod.reason not in TAKEN_BY_THE_SYSTEM for pod in ended)
 
-    def _ending(self, runs: Sequence[_Run]) -> dict[str, Any]:
+    def _restarts(self, run: JobRun) -> int:
+        """How often containers of the pods that began in a run began anew."""
+        return sum(
+            pod.restarts
+            for pod in self.pods
+            if pod.started is not None and run.start <= pod.started and (run.end is None or pod.started <= run.end)
+        )
+
+    def _end_told(self) -> EndTold:
+        """Who told its end."""
+        if self.creator is not None and self.creator.outcome is not None:
+            return EndTold.ITSELF
+        last = max((pod.gone or pod.created for pod in self.pods), default=None)
+        if any(pod.vanished and pod.gone == last for pod in self.pods):
+            return EndTold.NOBODY
+        return EndTold.ITSELF if self.creator is None else EndTold.PODS
+
+    def _ending(self, runs: Sequence[JobRun]) -> dict[str, Any]:
         """End and outcome, or when it was last seen."""
         creator = self.creator
         still_there = any(pod.gone is None for pod in self.pods) or (
@@ -253,7 +271,7 @@ class _Piece:
             return {"outcome": Outcome.CENSORED, "last_seen": last}
         return self._closed(runs, last, outcome)
 
-    def _closed(self, runs: Sequence[_Run], ended: datetime, outcome: Outcome) -> dict[str, Any]:
+    def _closed(self, runs: Sequence[JobRun], ended: datetime, outcome: Outcome) -> dict[str, Any]:
         """An end that is known: of the last run where there was one, of the object where it never ran."""
         if not runs:
             return {"end": max(ended, self.pods[0].created if self.pods else ended), "outcome": Outcome.CANCELLED}
@@ -272,6 +290,6 @@ class _Piece:
         return Outcome.COMPLETED
 
 
-def _paused(runs: Sequence[_Run]) -> float:
+def _paused(runs: Sequence[JobRun]) -> float:
     gaps = ((before.end, after.start) for before, after in pairwise(runs))
     return sum((start - end).total_seconds() for end, start in gaps if end is not None)

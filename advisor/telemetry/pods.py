@@ -58,6 +58,7 @@ class CreatorRecord:
     ``ended`` and ``outcome`` are what its own status says. ``gpus_per_pod`` is what its template asks for, None where
     the source does not show it. ``evictions`` counts how often it was suspended after it had run; ``partial`` says
     that earlier runs are known to be missing. ``last_seen`` is up to when it is known to have been there.
+    ``by_its_pods`` says that nothing is told of it but its name, so that it was created when its first known pod was.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class CreatorRecord:
     suspended: bool = False
     evictions: int = 0
     partial: bool = False
+    by_its_pods: bool = False
     time_limit_seconds: float | None = None
     priority: int | None = None
     user: str | None = None
@@ -97,8 +99,8 @@ class PodRecord:
     """A pod that asks for GPUs.
 
     ``gpus`` are physical. ``started`` is when its first container began to run, ``ended`` when the last stopped; a
-    pod that vanished has the end its source inferred, and outcome ``CENSORED`` with ``last_seen`` where nobody
-    knows. ``creator`` is the object whose work it does, None for a pod of its own. ``reason`` is Kubernetes'
+    pod that vanished has the end its source inferred (``vanished``), and outcome ``CENSORED`` with ``last_seen`` where
+    nobody knows. ``creator`` is the object whose work it does, None for a pod of its own. ``reason`` is Kubernetes'
     word for why it ended (``Evicted``, ``OOMKilled``).
     """
 
@@ -111,6 +113,7 @@ class PodRecord:
     started: datetime | None = None
     ended: datetime | None = None
     outcome: Outcome | None = None
+    vanished: bool = False
     last_seen: datetime | None = None
     reason: str | None = None
     restarts: int = 0

@@ -12,6 +12,7 @@ from dashboards.pages.jobs import JobPage, JobsPage, job_page, jobs_page
 from dashboards.pages.models import ModelsPage, models_page
 from dashboards.pages.overview import OverviewPage, overview_page
 from dashboards.pages.pool import PoolPage, pool_page
+from dashboards.pages.warm_report import WarmReportPage, warm_report_page
 
 __all__ = [
     "DurationReportPage",
@@ -22,10 +23,12 @@ __all__ = [
     "Page",
     "PoolPage",
     "Seen",
+    "WarmReportPage",
     "duration_report_page",
     "job_page",
     "jobs_page",
     "models_page",
     "overview_page",
     "pool_page",
+    "warm_report_page",
 ]

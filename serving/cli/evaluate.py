@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,15 +10,18 @@ import typer
 from rich.table import Table
 
 from advisor.domain.reports import DemandReport, HorizonScores
-from advisor.domain.units import counted
+from advisor.domain.units import SECONDS_PER_MINUTE, counted, shown_duration
 from advisor.errors import Refused
 from advisor.forecast.registry import CHALLENGER, CHAMPION
 from advisor.settings import load_settings
 from advisor.telemetry.series import read_series
 from dashboards.report import duration_report_html
+from serving.cli.evaluate_packing import packing
+from serving.cli.evaluate_warm import warm
 from serving.cli.histories import FormatOption, MappingOption, SplitOption, TraceOption, known_history
+from serving.cli.html_file import page_file, write_page
 from serving.cli.options import ConfigOption, DebugOption, HtmlOption, OutputOption
-from serving.cli.output import Output, minute, progress_bar, render, stages, table
+from serving.cli.output import Output, minute, note, progress_bar, render, stages, table
 from serving.cli.training import backtest_settings, duration_tables
 from serving.logs import set_up_logs
 from serving.wiring import open_registry
@@ -31,10 +33,18 @@ __all__ = ["app", "demand_tables"]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The measured quality on a trace or on the store.")
 
+EveryGroupOption = Annotated[
+    bool,
+    typer.Option("--every-group", help="Print by the baseline's key, by actual duration and by age of the job too."),
+]
+
 
 @app.callback()
 def _group() -> None:
     """The measured quality on a trace or on the store."""
+
+
+app.command("packing")(packing)
 
 
 @app.command("durations")
@@ -43,6 +53,7 @@ def durations(
     trace_format: FormatOption = None,
     mapping: MappingOption = None,
     split: SplitOption = 0.7,
+    every_group: EveryGroupOption = False,
     html: HtmlOption = None,
     output: OutputOption = Output.TABLE,
     config: ConfigOption = None,
@@ -55,7 +66,7 @@ def durations(
     del debug
     set_up_logs()
     # An evaluation takes minutes: what cannot be written is said before it.
-    target = None if html is None else _page_file(html)
+    target = None if html is None else page_file(html)
     settings = load_settings(config)
     history = known_history(settings, trace, trace_format, mapping)
     registered = registered_durations(open_registry(settings), CHAMPION, CHALLENGER) if trace is None else None
@@ -63,8 +74,9 @@ def durations(
         report = evaluate_durations(history.jobs, backtest_settings(settings, split), progress, registered)
     report = replace(report, protocol=replace(report.protocol, synthetic=history.synthetic))
     if target is not None:
-        _write(target, duration_report_html(report))
-    render(output, report.to_json(), lambda: duration_tables(report))
+        write_page(target, duration_report_html(report))
+        note(f"the report is written to {target}")
+    render(output, report.to_json(), lambda: duration_tables(report, every_group=every_group))
 
 
 @app.command("demand")
@@ -88,31 +100,6 @@ def demand(
     render(output, report.to_json(), lambda: demand_tables(report))
 
 
-def _page_file(path: Path) -> Path:
-    """The file to write a page to, in a folder where that can be done."""
-    target = path.expanduser().absolute()
-    try:
-        odd = target.is_symlink() or (target.exists() and not target.is_file())
-        writable = target.parent.is_dir() and os.access(target.parent, os.W_OK)
-    except OSError as error:
-        limit = f"the system takes no such name: {error.strerror}"
-        raise Refused("--html", str(path), limit, "Name a file in a folder of yours.") from error
-    if odd or not writable:
-        raise Refused("--html", str(path), "no plain file can be written there", "Name a file in a folder of yours.")
-    return target
-
-
-def _write(target: Path, page: str) -> None:
-    """Put the page in place whole; whoever has an older one open keeps reading it."""
-    fresh = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        fresh.write_text(page, encoding="utf-8")
-        fresh.replace(target)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise Refused("--html", str(target), f"it cannot be written ({error})", "Name another file.") from error
-
-
 def _one_each(mapping: list[Path], series: int) -> list[Path]:
     if len(mapping) == 1:
         return mapping * series
@@ -131,7 +118,7 @@ def _minutes(text: str) -> tuple[int, ...]:
     return found
 
 
-_DEMAND_COLUMNS = ("pool, minutes", "served", "skill", "P90 loss", "MAE", "P90 coverage")
+_DEMAND_COLUMNS = ("pool, ahead", "served", "skill", "P90 loss", "MAE", "P90 coverage")
 _DEMAND_WORDS = (
     "P90 loss: pinball loss of the 90 % quantile against that of constant (the present plus the changes this pool has "
     "always seen). MAE: error of the median against that of persistence (as now). skill: share of the loss saved "
@@ -142,7 +129,7 @@ _DEMAND_WORDS = (
 def demand_tables(report: DemandReport) -> list[Table | str]:
     """Every pool at every horizon, the model beside the simplest baselines."""
     rows = [
-        _demand_row(f"{pool}, {minutes}", scores)
+        _demand_row(f"{pool}, {shown_duration(minutes * SECONDS_PER_MINUTE)}", scores)
         for pool, horizons in report.pools.items()
         for minutes, scores in horizons.items()
     ]
@@ -167,3 +154,6 @@ def _demand_row(name: str, scores: HorizonScores) -> tuple[object, ...]:
 
 def _relative(ours: float | None, theirs: float | None) -> str | None:
     return None if ours is None or not theirs else f"{100 * (ours / theirs - 1):+.1f} %"
+
+
+app.command("warm")(warm)

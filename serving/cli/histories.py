@@ -52,7 +52,7 @@ def _stored(settings: Settings) -> KnownHistory:
     with HistoryStore.open(settings.storage.history) as store:
         last = store.last_event()
         if last is None:
-            raise Refused("history", 0, "an evaluation needs jobs", "Ingest some (gsa ingest), or name a --trace.")
+            raise Refused("history", None, "an evaluation needs jobs", "Ingest some (gsa ingest), or name a --trace.")
         return KnownHistory(store.jobs(last), store.is_synthetic())
 
 

@@ -144,4 +144,4 @@ def _exit_code(error: AdvisorError) -> int:
 
 
 def _say(message: str) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(message, style="red", markup=False)
+    Console(stderr=True, highlight=False, soft_wrap=True, emoji=False).print(message, style="red", markup=False)

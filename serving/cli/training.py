@@ -12,6 +12,7 @@ from rich.table import Table
 from advisor.domain.reports import DurationReport, DurationScores, PromotionDecision
 from advisor.domain.units import counted, shown_duration
 from advisor.errors import Refused
+from advisor.history.snapshot import DIGEST_SHOWN, Snapshot
 from advisor.history.store import HistoryStore
 from advisor.settings import Settings
 from serving.cli.alone import training_alone
@@ -47,7 +48,7 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
     """
     now = as_of or store.last_submit()
     if now is None:
-        raise Refused("history", 0, "training needs jobs", "Ingest a history first: gsa ingest trace ...")
+        raise Refused("history", None, "training needs jobs", "Ingest a history first: gsa ingest.")
     plan = TrainingPlan(
         snapshots=settings.storage.snapshot_folder,
         durations=backtest_settings(settings, split),
@@ -89,12 +90,16 @@ def run_tables(run: TrainingRun) -> list[Table | str]:
     """The same for a person: who is served and why, and how good that was."""
     rows = [(one.name, one.version, _decided(one.decision)) for one in run.runs]
     parts: list[Table | str] = [
-        table(f"trained on {counted(run.snapshot.rows, 'job')}", ("model", "version", "decision"), rows),
+        table(_title(run.snapshot), ("model", "version", "decision"), rows, prose=["decision"]),
         *(f"- {one.name}: {reason}" for one in run.runs for reason in one.decision.reasons),
     ]
     if run.durations is None:
         return parts
     return [*parts, *quality_tables(run.durations), "by groups of jobs: gsa evaluate durations"]
+
+
+def _title(snapshot: Snapshot) -> str:
+    return f"trained on {counted(snapshot.rows, 'job')}, data {snapshot.digest[:DIGEST_SHOWN]}"
 
 
 def _decided(decision: PromotionDecision) -> str:
@@ -136,11 +141,12 @@ _WORDS = (
 _ABREAST = 7
 """Groups beside each other in 80 columns."""
 
+_HISTORY = "warm: a job of the same owner and GPU count had ended before, cold: none had."
 _GROUPS = (
-    "warm: a job of the same owner and GPU count had ended before, cold: none had. baseline's key: whose history the "
-    "baseline took, the most specific that had an end. jobs already run: of those that ran so long, how often the rest "
-    "came within its 90 % quantile."
+    "baseline's key: whose history the baseline took, the most specific that had an end. jobs already run: of those "
+    "that ran so long, how often the rest came within its 90 % quantile."
 )
+_MORE = "every group with every measure, and coverage by week: --output json, or as a page: --html FILE"
 
 
 def quality_tables(report: DurationReport, measures: Sequence[Measure] = _MEASURES) -> list[Table | str]:
@@ -156,36 +162,43 @@ def quality_tables(report: DurationReport, measures: Sequence[Measure] = _MEASUR
     ]
 
 
-def duration_tables(report: DurationReport) -> list[Table | str]:
-    """The quality over all jobs, over groups of them, and over those that already ran."""
+def duration_tables(report: DurationReport, *, every_group: bool = False) -> list[Table | str]:
+    """The quality over all jobs and over groups of them; of ``every_group`` there is."""
+    return [
+        *quality_tables(report, _EVERY_MEASURE),
+        *_of_groups(report),
+        _HISTORY,
+        *(_more_groups(report) if every_group else ()),
+        *_outcomes(report),
+        *_versus(report),
+        *(f"- assumed: {assumption}" for assumption in report.protocol.assumed),
+        _MORE if every_group else f"more groups: --every-group. {_MORE}",
+    ]
+
+
+def _of_groups(report: DurationReport) -> list[Table]:
+    """One table a predictor, measures down and groups across, as many groups in one as fit."""
+    tables = []
+    for predictor in report.scores:
+        by_gpus = report.by_gpus.get(predictor, {})
+        named = {f"{gpus}\n{'GPU' if float(gpus) <= 1 else 'GPUs'}": scores for gpus, scores in by_gpus.items()}
+        groups = {**report.by_history.get(predictor, {}), **named}
+        names = list(groups)
+        for first in range(0, len(names), _ABREAST):
+            shown = names[first : first + _ABREAST]
+            rows = [(name, *(measure(groups[group]) for group in shown)) for name, measure in _EVERY_MEASURE]
+            tables.append(table(f"{predictor}, by history and GPUs", ("measure", *shown), rows))
+    return tables
+
+
+def _more_groups(report: DurationReport) -> list[Table | str]:
+    """Groups that tell more of how a prediction was made, and what was asked again of jobs that ran."""
     errors = {
         "by baseline's key": report.by_key,
         "by actual duration": {name: _decades(groups) for name, groups in report.by_decade.items()},
     }
-    return [
-        *quality_tables(report, _EVERY_MEASURE),
-        *_every_measure("by history", report.by_history),
-        *_every_measure("by GPUs", report.by_gpus),
-        *(_by_group(f"log MAE {title}", groups) for title, groups in errors.items()),
-        _running(report),
-        _GROUPS,
-        *_outcomes(report),
-        *_versus(report),
-        "every group with every measure, and coverage by week: --output json, or as a page: --html FILE",
-        *(f"- assumed: {assumption}" for assumption in report.protocol.assumed),
-    ]
-
-
-def _every_measure(title: str, groups: dict[str, dict[str, DurationScores]]) -> list[Table]:
-    """One table a predictor, measures down and groups across, as many groups in one as fit."""
-    tables = []
-    for predictor, scores in groups.items():
-        names = list(scores)
-        for first in range(0, len(names), _ABREAST):
-            shown = names[first : first + _ABREAST]
-            rows = [(name, *(measure(scores[group]) for group in shown)) for name, measure in _EVERY_MEASURE]
-            tables.append(table(f"{predictor}, {title}", ("measure", *shown), rows))
-    return tables
+    tables = [_by_group(f"log MAE {title}", groups) for title, groups in errors.items()]
+    return [*tables, _running(report), _GROUPS]
 
 
 def _by_group(title: str, groups: dict[str, dict[str, DurationScores]]) -> Table:

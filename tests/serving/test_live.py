@@ -161,7 +161,19 @@ def test_how_promises_were_kept_is_told_by_day(live, store):
     kept = live.kept_promises(7)
     assert sum(day.counted for day in kept) > 0
     assert [day.begin for day in kept] == sorted(day.begin for day in kept)
-    assert all(day.replayed == day.counted for day in kept)
+    assert all(day.replayed for day in kept), "what is found at the start is promised to afterwards"
+
+
+def test_what_comes_in_while_it_runs_is_promised_to_in_time_and_counted_apart(live, store):
+    live.refresh()
+    append(store, a_job("quick", submit=END + MINUTE, seconds=None))
+    live.take_in()
+    append(
+        store, a_job("quick", submit=END + MINUTE, seconds=1.0), a_job("last", submit=END + 3 * MINUTE, seconds=None)
+    )
+    live.take_in()
+
+    assert sum(day.counted for day in live.kept_promises(7) if not day.replayed) == 1
 
 
 def test_what_was_measured_of_a_pools_nodes_reaches_its_advice(live, store):

@@ -16,9 +16,9 @@ from advisor.forecast.calibration import CalibrationSettings
 from advisor.forecast.duration import DurationPredictor
 from advisor.forecast.live import LiveModel
 from advisor.telemetry.traces import TraceFile, TraceFormat
-from tests.builders import NOON, a_history, a_job, a_usage
+from tests.builders import NOON, a_history, a_job
 from training.answers import history_of, replayed
-from training.backtest import BacktestSettings, digest_of, evaluate_durations
+from training.backtest import BacktestSettings, evaluate_durations
 from training.duration import DurationSettings, fit_durations
 from training.duration_table import duration_table
 from training.forests import fit_forests
@@ -159,24 +159,6 @@ def test_the_report_is_the_documented_shape(report):
 
 def test_the_same_history_gives_the_same_report(history, report):
     assert evaluate_durations(history, SETTINGS) == report
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"gpus": 4.0},
-        {"user": "eve"},
-        {"name": "train-17"},
-        {"image": "torch:2"},
-        {"gpu_kind": "H100"},
-        {"priority": 3},
-        {"time_limit_seconds": 60.0},
-        {"calendar_known": False},
-        {"usage": a_usage()},
-    ],
-)
-def test_another_history_has_another_digest(history, other):
-    assert digest_of([replace(history[0], **other), *history[1:]]) != digest_of(history)
 
 
 def test_jobs_still_running_are_not_scored_and_the_report_says_so(history):

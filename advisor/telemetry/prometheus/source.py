@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from advisor.domain.ingest import JobBatch, Rejection
 from advisor.domain.jobs import Job
+from advisor.domain.units import counted
 from advisor.domain.usage import GpuUsage
 from advisor.errors import Refused
 from advisor.settings import PrometheusOptions
@@ -21,6 +22,7 @@ from advisor.telemetry.prometheus.census import gpus_by_node
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.kube_history import KubeQuestions, read_kube_records
 from advisor.telemetry.prometheus.kube_queries import label_column
+from advisor.telemetry.prometheus.kube_records import Watch
 from advisor.telemetry.prometheus.ranges import Window
 from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.prometheus.selectors import Selector, any_of
@@ -29,7 +31,7 @@ from advisor.telemetry.tally import RejectionTally
 __all__ = ["PrometheusSource", "PrometheusTurns"]
 
 Progress = Callable[[str, int, int], None]
-"""Told of a stage, and how much of how much of it is done."""
+"""Told of a stage, and how much of how much of it is done; 0 of 0 where nobody knows."""
 
 _SAMPLES_AT_A_TIME = 2_000_000
 _MOST_OPEN = timedelta(days=1)
@@ -70,26 +72,34 @@ class PrometheusSource:
             step_seconds=self.options.step_seconds,
             user_labels=tuple(dict.fromkeys(map(label_column, self.user_labels))),
         )
+        self._tell("asking about pods", 0, 0)
         records = read_kube_records(self.client, asked, tally)
         if not records.watch.scrapes.size:
-            raise Refused(
-                "url",
-                self.options.url,
-                f"it has no samples of kube-state-metrics in the last {self.options.days} days",
-                "Run gsa doctor prometheus to see what it has.",
-            )
+            raise self._nothing_there(begin, now)
         there = gpus_by_node(self.client, records.facts, asked.start, now)
         found = work_of(replace(records, gpus_of_node=there).pods(tally), (), tally)
         news = [work for work in found if _after(work.job, since)]
         usages, dropped = self._usages(news, found, (begin, now))
         return JobBatch(
             source=self.name,
-            jobs=tuple(replace(job, usage=usages.get(job.id)) for job, _ in news),
+            jobs=tuple(replace(work.job, usage=usages.get(work.job.id)) for work in news),
             rejections=(*tally.rejections(), *dropped, *_further(before, self.client.rejections)),
             watermark=now,
             notes=self.client.notes,
             overlapping=True,
+            accounts={work.job.id: work.account for work in news},
+            reaches_back_to=begin,
+            seen_at=_open_at(records.watch),
         )
+
+    def _nothing_there(self, begin: datetime, now: datetime) -> Refused:
+        """Why nothing of kube-state-metrics was found: the cluster asked for, or the server itself."""
+        options, span = self.options, f"in the last {counted(self.options.days, 'day')}"
+        wrong = self.client.wrong_cluster(begin, now)
+        if wrong is not None:
+            return Refused("cluster", options.cluster, *wrong)
+        limit = f"it has no samples of kube-state-metrics {span}"
+        return Refused("prometheus.url", options.url, limit, "Run gsa doctor prometheus to see what it has.")
 
     def _begin(self, since: datetime | None, now: datetime) -> datetime:
         """From when pods are asked about: what was open at the last reading is told of however long that is ago."""
@@ -186,6 +196,11 @@ def _further(before: Sequence[Rejection], now: Sequence[Rejection]) -> Iterator[
 
 def _named(series: Series, name: str) -> Series:
     return Series({**series.labels, "__name__": name}, series.times, series.values)
+
+
+def _open_at(watch: Watch) -> datetime:
+    """When pods without an end were there for certain: about the last look."""
+    return datetime.fromtimestamp(float(watch.scrapes[-1]) - 0.5 * watch.interval, UTC)
 
 
 def _after(job: Job, since: datetime | None) -> bool:

@@ -392,7 +392,7 @@ def test_without_any_configuration_the_remedy_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
 
-    with pytest.raises(Refused, match="service account and the default kubeconfig"):
+    with pytest.raises(Refused, match="service account nor kubectl's default file"):
         KubernetesCluster.connect(ManualClock(NOON))
 
 

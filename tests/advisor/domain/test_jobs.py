@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 
 import pytest
 
 from advisor.domain.jobs import Job, Outcome, pool_of
 from advisor.errors import Refused
-from tests.builders import NOON, a_job, a_usage
+from tests.builders import NOON, a_job, a_job_of_every_field, a_usage
 
 MINUTE = timedelta(minutes=1)
 
@@ -56,6 +56,30 @@ def test_starting_up_is_known_bit_by_bit() -> None:
     assert (starts.scheduled, starts.start, starts.image_pull_seconds) == (job.scheduled, None, None)
     assert runs is not None
     assert (runs.start, runs.image_pull_seconds) == (job.start, 90.0)
+
+
+ASKED = {"id", "submit", "gpus", "user", "namespace", "name", "image", "gpu_kind", "pool", "cpus", "nodes", "priority",
+         "time_limit_seconds", "calendar_known", "created_by"}  # fmt: skip
+AFTERWARDS = {"start", "end", "outcome", "last_seen", "start_assumed", "scheduled", "restarts", "evictions",
+              "paused_seconds", "image_pull_seconds", "usage"}  # fmt: skip
+
+
+def test_a_job_as_it_was_asked_for_holds_nothing_of_what_became_of_it() -> None:
+    job, bare = a_job_of_every_field(), Job(id="bare", submit=NOON + MINUTE, gpus=1.0)
+    names = {field.name for field in fields(Job)}
+
+    asked = job.as_asked()
+
+    assert names == ASKED | AFTERWARDS, "a new field of a job is known when it is submitted, or afterwards: say which"
+    assert all(getattr(job, name) != getattr(bare, name) for name in names), "a field that is not set is not tried"
+    assert {name for name in names if getattr(asked, name) == getattr(job, name)} == ASKED
+    assert {name for name in names if getattr(asked, name) == getattr(bare, name)} == AFTERWARDS
+
+
+def test_before_anything_has_happened_a_job_is_known_as_it_was_asked_for() -> None:
+    job = a_job_of_every_field(start_assumed=False)
+
+    assert job.as_of(job.submit) == job.as_asked()
 
 
 def test_as_of_hides_everything_later() -> None:

@@ -13,7 +13,7 @@ import pytest
 from advisor.domain.jobs import Outcome
 from advisor.domain.usage import GpuUsage
 from advisor.errors import Refused, Transient
-from advisor.history.snapshot import read_snapshot, write_snapshot
+from advisor.history.snapshot import jobs_digest, read_snapshot, write_snapshot
 from tests.builders import NOON, a_job, a_usage
 
 JOBS = [
@@ -65,6 +65,11 @@ def test_two_sources_with_one_id_do_not_make_the_order_matter(tmp_path):
 def test_any_difference_is_another_snapshot(tmp_path, change):
     other = [replace(JOBS[0], **change), *JOBS[1:]]
     assert write_snapshot(other, tmp_path).digest != write_snapshot(JOBS, tmp_path).digest
+
+
+def test_jobs_have_the_digest_of_their_snapshot_in_any_order(tmp_path):
+    assert jobs_digest(reversed(JOBS)) == write_snapshot(JOBS, tmp_path).digest
+    assert jobs_digest([replace(JOBS[0], user="eve"), *JOBS[1:]]) != jobs_digest(JOBS)
 
 
 def test_the_digest_never_changes_between_versions(tmp_path):

@@ -11,7 +11,8 @@ import pytest
 from advisor.domain.forecasts import RiseForecast
 from advisor.errors import Refused
 from advisor.planning.costs import Prices
-from advisor.planning.warm_capacity import WarmTerms, boot_ahead, expected_idle, keep_idle, plan_warm
+from advisor.planning.warm_capacity import WarmTerms, plan_warm
+from advisor.planning.warm_index import boot_ahead, expected_idle, keep_idle
 from tests.builders import NOON, a_node_pool
 
 PRICES = Prices(per_gpu_hour=3.0, per_waiting_gpu_minute=0.8)

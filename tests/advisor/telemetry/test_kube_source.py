@@ -389,6 +389,31 @@ def test_what_ended_while_no_process_watched_does_not_run_on_in_the_history():
     assert jobs == {"a": (Outcome.CENSORED, at(10)), "b": (None, None)}
 
 
+@pytest.mark.parametrize("lists", [{"pytorchjobs": DENIED}, {"pytorchjobs": [{"metadata": metadata("bert", 1)}]}])
+def test_a_process_begun_anew_keeps_what_was_known_of_pods_that_have_gone_since(lists):
+    """Of an object that may not be read, what has gone is all that told when it was created."""
+    owner = {"ownerReferences": owned_by("PyTorchJob", "bert")}
+    first = pod_object("p0", created=5, scheduled=6, started=10, finished=50, phase="Failed", meta=owner)
+    second = pod_object("p1", created=60, scheduled=61, started=70, meta=owner)
+    cluster = Cluster(pods=[first, second], **lists)
+    with HistoryStore.open("sqlite://") as store:
+        collect(cluster.source(), store, at(100))
+        (early,) = store.jobs(at(100))
+        cluster.lists["pods"] = [second]
+        cluster.clock.time = at(500)
+        collect(cluster.source(), store, at(500))
+        assert store.jobs(at(500)) == [early]
+
+        cluster.lists["pods"] = [
+            pod_object("p1", created=60, scheduled=61, started=70, finished=600, phase="Succeeded", meta=owner)
+        ]
+        cluster.clock.time = at(700)
+        done = collect(cluster.source(), store, at(700))
+        (job,) = store.jobs(at(700))
+    assert (job.submit, job.start, job.end) == (early.submit, at(10), at(600))
+    assert (job.paused_seconds, job.restarts, done.rejections) == (20, 1, ())
+
+
 def test_its_name_is_the_clusters_or_the_one_given():
     assert Cluster().source().name == "kubernetes/prod"
     assert Cluster().source(name="eu").name == "kubernetes/eu"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.domain.ingest import JobBatch
+from advisor.domain.ingest import PARTITIONS, JobBatch
 from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
 from advisor.history.store import HistoryStore
@@ -68,6 +68,7 @@ def test_every_column_finds_its_field(tmp_path):
             ),
         ),
         watermark=NOON + 2 * HOUR,
+        notes=(PARTITIONS,),
     )  # fmt: skip
 
 
@@ -108,7 +109,7 @@ def test_gpus_are_read_from_every_way_of_counting_them(tmp_path):
     ]  # fmt: skip
     assert rejected(batch) == {"gpus_not_tracked": 1}
     assert any("gpu-long names a GPU: the site does not seem to track GPUs" in note for note in batch.notes)
-    assert "1 lines name GPUs of several kinds: all are counted, the kind is left open" in batch.notes
+    assert "lines that name GPUs of several kinds, all counted and the kind left open: 1" in batch.notes
 
 
 @pytest.mark.parametrize("partition", ["a100", "cpu", "long", "bigmem"])
@@ -168,7 +169,13 @@ def test_waiting_arrays_are_as_many_jobs_as_they_have_tasks(tmp_path):
     assert {(job.gpus, job.start, job.outcome) for job in batch.jobs} == {(2.0, None, None)}
     assert [job.id for job in batch.jobs][-6:] == ["8125_1", "8125_4", "8125_9", "8125_11", "8125_13", "8125_15"]
     [note] = [note for note in batch.notes if "throttles" in note]
-    assert note == ("116 tasks of arrays wait for 232 GPUs: their throttles let 40 of these be used at once")
+    assert note == "tasks of arrays that wait: 116, for 232 GPUs, of which their throttles let 40 be used at once"
+
+
+def test_a_file_of_which_no_job_names_a_gpu_says_where_a_site_may_have_to_count_them(tmp_path):
+    batch = read(tmp_path, line(AllocTRES="cpu=2", ReqTRES="cpu=2", Partition="batch"))
+    assert batch.jobs == ()
+    assert any("AccountingStorageTRES=gres/gpu" in note for note in batch.notes)
 
 
 def test_tasks_of_an_array_that_run_use_up_its_throttle(tmp_path):
@@ -177,7 +184,7 @@ def test_tasks_of_an_array_that_run_use_up_its_throttle(tmp_path):
         line(JobID="8124_0", State="RUNNING", End="Unknown", AllocTRES="gres/gpu=2"),
         line(JobID="8124_[1-99%4]", **{**WAITING, "ReqTRES": "gres/gpu=2"}),
     )
-    assert any("let 6 of these" in note for note in batch.notes)
+    assert any("let 6 be used at once" in note for note in batch.notes)
 
 
 def test_an_array_cancelled_while_it_waited_is_cancelled_task_by_task(tmp_path):
@@ -206,7 +213,7 @@ def test_steps_are_neither_jobs_nor_rejected_and_the_job_keeps_its_gpus(tmp_path
 def test_parts_of_a_heterogeneous_job_are_jobs_and_said(tmp_path):
     batch = read(tmp_path, line(JobID="123+0"), line(JobID="123+1"), line(JobID="123+0.batch"))
     assert [job.id for job in batch.jobs] == ["123+0", "123+1"]
-    assert "2 parts of heterogeneous jobs are read as jobs of their own" in batch.notes
+    assert "parts of heterogeneous jobs, read as jobs of their own: 2" in batch.notes
 
 
 @pytest.mark.parametrize("state", ["TIMEOUT", "NODE_FAIL", "PREEMPTED", "REQUEUED"])
@@ -269,7 +276,7 @@ def test_a_run_a_day_beyond_its_limit_was_lost_by_slurm(tmp_path):
     runaway, unlimited, _, runs = batch.jobs
     assert (runaway.outcome, runaway.last_seen) == (Outcome.CENSORED, NOON + 3 * HOUR)
     assert (unlimited.outcome, runs.outcome) == (None, None)
-    assert "1 jobs run a day beyond their time limit: censored there (runaway jobs)" in batch.notes
+    assert "jobs a day beyond their time limit, censored there (runaway jobs): 1" in batch.notes
 
 
 def test_runs_of_one_job_are_one_job_that_has_waited_since_its_first_submission(tmp_path):
@@ -278,7 +285,10 @@ def test_runs_of_one_job_are_one_job_that_has_waited_since_its_first_submission(
     job, other = batch.jobs
     assert (job.submit, job.start, job.end) == (NOON, NOON + 3 * HOUR, NOON + 4 * HOUR)
     assert (job.outcome, other.id) == (Outcome.COMPLETED, "7")
-    assert "1 jobs ran more than once: the last run counts, waiting since the first submission" in batch.notes
+    assert (
+        "jobs that ran more than once, of which the last run counts, waiting since the first submission: 1"
+        in batch.notes
+    )
 
 
 def test_a_job_that_waits_for_its_next_run_waits(tmp_path):
@@ -291,7 +301,7 @@ def test_the_same_run_from_files_that_overlap_is_one_and_no_requeue(tmp_path):
     for lines in ((runs, line()), (line(), runs), (line(JobID="100"), "|".join(COLUMNS), runs, line())):
         batch = read(tmp_path, *lines, zone="UTC")
         assert [(job.id, job.outcome) for job in batch.jobs] == [("100", Outcome.COMPLETED)]
-        assert (batch.notes, batch.rejections) == ((), ())
+        assert (batch.notes, batch.rejections) == ((PARTITIONS,), ())
 
 
 def test_an_id_that_was_given_out_anew_belongs_to_its_last_job(tmp_path):
