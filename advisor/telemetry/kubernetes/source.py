@@ -15,7 +15,7 @@ from advisor.domain.ingest import JobBatch
 from advisor.domain.start_latency import PoolStart, StartLatency
 from advisor.domain.units import utc
 from advisor.errors import Refused
-from advisor.telemetry.gangs import Work, work_of
+from advisor.telemetry.gangs import Work, uids_of, work_of
 from advisor.telemetry.kubernetes.creators import CreatorObject, CreatorReader, QueuedWorkload, read_queued
 from advisor.telemetry.kubernetes.kinds import CLAIMS, CREATORS, JOBS, NODES, PODS, WORKLOADS
 from advisor.telemetry.kubernetes.nodes import ClaimObject, NodeObject, read_claim_object, read_node_object
@@ -112,6 +112,7 @@ class KubernetesSource:
             accounts={work.job.id: work.account for work in known},
             reaches_back_to=self._began,
             seen_at=moment,
+            pods=uids_of(known),
         )
 
     def follow(self, seconds: float) -> None:
