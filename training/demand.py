@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -16,6 +17,7 @@ from advisor.forecast.demand_baselines import BaselineTables
 from advisor.forecast.demand_gate import GateVerdict
 from advisor.forecast.demand_model import DemandModel, PoolHorizon, PoolRecord
 from advisor.forecast.demand_rise import RiseFrequencies, rise_horizons
+from training.demand_lower import KnownReleases, LowerFit, fit_lower
 from training.demand_replay import DemandReplay
 from training.demand_rows import DemandFitSettings, PoolRows, rows_of
 from training.warm_rises import LearntRises, learn_rises
@@ -34,13 +36,15 @@ def fit_demand(
     until: datetime,
     settings: DemandFitSettings | None = None,
     trial: WarmTrial | None = None,
+    releases: KnownReleases | None = None,
 ) -> DemandModel:
     """The demand model as of ``until``: boosters on all history, and per pool and horizon what to serve.
 
     The last two weeks (half of a shorter history) are first replayed with boosters that had not seen them;
     from that come the correction of levels and the verdicts of the skill gate. A pool without enough
     history is recorded with its baselines, and the verdict says so. The same days tell which rule of warm capacity
-    each pool follows; ``trial`` is what they are replayed with.
+    each pool follows; ``trial`` is what they are replayed with. Where ``releases`` are given (by the samples of the
+    series as cut off at ``until``), models that know them are fitted for the quantiles below the median.
 
     Raises:
         Refused: no series, two of one pool, different steps, or a horizon that is no multiple of the step.
@@ -56,6 +60,7 @@ def fit_demand(
     for cut, following in pairwise(cuts):
         replay.advance(cut, following)
     changes, groups = replay.fit(end)
+    lower = fit_lower(pools, groups, releases, end, chosen)
     learnt = learn_rises(pools, groups, (cuts[0], end), (chosen, extra, trial or WarmTrial()))
     return DemandModel(
         step_minutes=known[0].step_minutes,
@@ -64,9 +69,20 @@ def fit_demand(
         extra_state=extra,
         changes=changes,
         rises=learnt.models,
-        pools={rows.pool: _record(rows, replay, end, chosen, (groups.get(rows.pool), learnt)) for rows in pools},
+        pools={
+            rows.pool: _with_lower(
+                _record(rows, replay, end, chosen, (groups.get(rows.pool), learnt)), rows.pool, lower
+            )
+            for rows in pools
+        },
         fitted_until=until,
+        lower=lower.models,
     )
+
+
+def _with_lower(record: PoolRecord, pool: str, lower: LowerFit) -> PoolRecord:
+    horizons = {h: replace(at, lower=lower.verdicts.get((pool, h))) for h, at in record.horizons.items()}
+    return replace(record, horizons=horizons)
 
 
 def replay_cuts(pools: Sequence[PoolRows], end: float, settings: DemandFitSettings) -> list[float]:

@@ -7,8 +7,8 @@ recent days favour; and the forecast says which, with how much skill, and why.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -19,6 +19,7 @@ from advisor.domain.units import SECONDS_PER_MINUTE, shown_duration, utc
 from advisor.domain.warm_rules import WarmRule
 from advisor.errors import Refused
 from advisor.features.demand import DemandSeries
+from advisor.features.demand_releases import ReleasesNow
 from advisor.features.demand_table import MEMORY_MINUTES, feature_rows
 from advisor.features.recent_rises import recent_rises
 from advisor.forecast.demand_baselines import LEVELS, BaselineTables, baseline_quantiles
@@ -93,13 +94,17 @@ def median_held(gpus: Floats, now: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A series as known at a moment, its newest known sample, and what keeps the model from speaking."""
+    """A series as known at a moment, its newest known sample, and what keeps the model from speaking.
+
+    ``releases`` are those foreseen of the jobs that run, by horizon; empty where nobody told.
+    """
 
     series: DemandSeries
     at: int
     record: PoolRecord | None
     objection: str | None
     rows: Floats | None
+    releases: Mapping[int, ReleasesNow] = field(default_factory=dict)
 
 
 class DemandForecaster:
@@ -118,8 +123,17 @@ class DemandForecaster:
         self._version = version
         self._horizons = horizons_minutes if model is None else model.horizons_minutes
 
-    def forecast(self, series: DemandSeries, now: datetime) -> DemandForecast:
+    def told_of_releases(self, pool: str) -> tuple[int, ...]:
+        """The horizons (minutes) at which ``pool`` is better forecast if it is told what running jobs may release."""
+        model = self._model
+        return () if model is None else tuple(h for h in self._horizons if model.lower_model(pool, h) is not None)
+
+    def forecast(
+        self, series: DemandSeries, now: datetime, releases: Mapping[int, ReleasesNow] | None = None
+    ) -> DemandForecast:
         """Demand of a pool at each horizon, from what ``series`` knew at ``now``.
+
+        ``releases`` by horizon sharpen the quantiles below the median where :meth:`told_of_releases` names it.
 
         Without any known sample there are no horizons. A series that has fallen silent is frozen at its last
         known demand, without skill, so that nothing is scaled down because nobody looked.
@@ -133,9 +147,10 @@ class DemandForecaster:
         silence = utc(now, "now") - known.time_at(at)
         if silence > _patience(series):
             return self._frozen(series.pool, now, gpus_now, silence)
-        asked = self._prepare(known, at)
+        asked = replace(self._prepare(known, at), releases=releases or {})
         answers = [self._horizon(asked, h) for h in self._horizons if h % series.step_minutes == 0]
-        reasons = [asked.objection, *_by_horizon(answers), *series.notes]
+        told = [self._said_of_releases(asked, horizon) for horizon, _ in answers if horizon.served == MODEL]
+        reasons = [asked.objection, *_by_horizon(answers), *told, *series.notes]
         served = any(horizon.served == MODEL for horizon, _ in answers)
         return DemandForecast(
             pool=series.pool,
@@ -256,7 +271,34 @@ class DemandForecaster:
         demand = asked.series.demand[[asked.at]]
         gpus = model_quantiles(model.law(asked.rows), demand, asked.series.node_gpus, fitted.levels)
         first: Floats = (median_held(gpus, demand) if fitted.verdict.holds_median else gpus)[0]
+        lower = self._from_releases(asked, horizon)
+        if lower is not None:
+            first[:_MEDIAN] = np.minimum(lower[:_MEDIAN], first[_MEDIAN])
         return first
+
+    def _from_releases(self, asked: _Asked, horizon: int) -> Floats | None:
+        """Quantiles by the model that knows releases; None where it must not speak or was not told."""
+        model = None if self._model is None else self._model.lower_model(asked.series.pool, horizon)
+        releases = asked.releases.get(horizon)
+        if model is None or releases is None or asked.rows is None:
+            return None
+        rows = np.append(asked.rows[0], releases.row(asked.series.node_gpus))[None]
+        if not model.booster.can_read(rows)[0]:
+            return None
+        demand = asked.series.demand[[asked.at]]
+        gpus: Floats = model_quantiles(model.law(rows), demand, asked.series.node_gpus, np.array(LEVELS))[0]
+        return gpus
+
+    def _said_of_releases(self, asked: _Asked, horizon: HorizonForecast) -> str | None:
+        minutes = horizon.horizon_minutes
+        releases = asked.releases.get(minutes)
+        if releases is None or self._from_releases(asked, minutes) is None:
+            return None
+        law = releases.law
+        return (
+            f"{minutes} min: below the median it is told of the {releases.gpus.sum():g} GPUs that run: about "
+            f"{law.mean:.3g} come free by then, nine times in ten {law.quantile(0.1):g} or more"
+        )
 
     def _frozen(self, pool: str, now: datetime, gpus: float, silence: timedelta) -> DemandForecast:
         held = np.full(len(LEVELS), gpus)
