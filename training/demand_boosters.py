@@ -22,7 +22,7 @@ Bools = NDArray[np.bool_]
 
 _FEWEST_ROWS = 200
 _FEWEST_RISES = 30
-_LEAF_SHARE, _FEWEST_IN_LEAF, _USUAL_IN_LEAF = 0.02, 10, 200
+_LEAF_SHARE, _FEWEST_IN_LEAF, _USUAL_IN_LEAF = 0.06, 10, 800
 
 
 def fit_change(
@@ -55,17 +55,19 @@ def _boosted(rows: tuple[Floats, NDArray[np.int64], Floats], count: int, setting
 
 
 def _parameters(rows: int, count: int, settings: DemandFitSettings) -> dict[str, Any]:
-    """Small, slow, heavily damped trees: changes are rare, and most of what could be learnt is noise."""
+    """Small, slow, heavily damped trees: changes are rare, and most of what could be learnt is noise.
+
+    Rows a few minutes apart share most of their outcome, so a leaf needs far more of them than it seems to.
+    """
     kind = {"objective": "binary"} if count == 2 else {"objective": "multiclass", "num_class": count}
     return {
         **kind,
         "num_leaves": 4,
-        "learning_rate": 0.08,
+        "learning_rate": 0.05,
         "lambda_l2": 10.0,
         "min_data_in_leaf": int(np.clip(rows * _LEAF_SHARE, _FEWEST_IN_LEAF, _USUAL_IN_LEAF)),
-        "extra_trees": True,
-        "feature_fraction": 0.6,
-        "bagging_fraction": 0.7,
+        "feature_fraction": 0.5,
+        "bagging_fraction": 0.5,
         "bagging_freq": 1,
         "seed": settings.seed,
         # Boosters are fitted side by side; threads inside one only wait for each other on so few rows.

@@ -41,7 +41,8 @@ class Scored:
     """Forecasts of one pool at one horizon between two cuts, beside what happened.
 
     ``quantiles`` maps the model and every baseline to GPUs at every level, (rows, levels); the model is
-    NaN where none was fitted. ``served`` is what the gate would have served.
+    NaN where none was fitted. ``served`` is what the gate would have served,
+    its median held at ``now`` where ``holds_median``.
     """
 
     pool: str
@@ -51,6 +52,7 @@ class Scored:
     outcome: Floats
     quantiles: dict[str, Floats]
     served: str
+    holds_median: bool = False
 
 
 @dataclass(slots=True)
@@ -153,9 +155,18 @@ class DemandReplay:
             levels = self.levels(rows.pool, horizon, cut)
             quantiles[MODEL] = model_quantiles(law, now, rows.series.node_gpus, levels)
             lower, upper = law.transforms(changes[chosen])
-        served = self.verdict(rows.pool, horizon, cut).served
+        verdict = self.verdict(rows.pool, horizon, cut)
         self._remember((rows.pool, horizon), rows.unix[chosen] + horizon * 60, (lower, upper), outcome, quantiles)
-        return Scored(rows.pool, horizon, rows.unix[chosen], now, outcome, quantiles, served)
+        return Scored(
+            rows.pool,
+            horizon,
+            rows.unix[chosen],
+            now,
+            outcome,
+            quantiles,
+            verdict.served,
+            verdict.holds_median and verdict.served == MODEL,
+        )
 
     def _remember(
         self,

@@ -190,6 +190,21 @@ class DurationDistribution:
         cdf[0], cdf[-1] = 0.0, 1.0
         return DurationDistribution(log_remaining, np.maximum.accumulate(cdf))
 
+    def ends_within(self, ages_seconds: Floats, within_seconds: float) -> Floats:
+        """P(it ends within the next ``within_seconds``) at each age in seconds it has run.
+
+        What :meth:`given_age` says, for many ages at once and without making the remaining laws: the unforeseen is
+        kept and Lindy's rule holds in the same way.
+        """
+        ages = np.maximum(ages_seconds, 1.0)
+        gone = self._with_unforeseen(np.log(ages))
+        left = 1.0 - gone
+        by_then = self._with_unforeseen(np.log(ages + within_seconds))
+        chances = np.clip((by_then - gone) / np.maximum(left, _SURVIVORS_KNOWN), 0.0, 1.0)
+        lindy = np.clip((np.log(within_seconds / ages) + _LN2) / (2.0 * _LN2), 0.0, 1.0)
+        found: Floats = np.where(left < _SURVIVORS_KNOWN, lindy, chances)
+        return found
+
     def _with_unforeseen(self, log_seconds: Floats | float) -> Floats:
         """P(duration <= exp x) with a little kept for what no history has shown, evenly over ln seconds.
 

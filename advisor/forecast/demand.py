@@ -33,6 +33,7 @@ __all__ = [
     "UNKNOWN",
     "DemandForecaster",
     "DemandModel",
+    "median_held",
     "model_quantiles",
 ]
 
@@ -59,6 +60,7 @@ _EVEN_ODDS = np.array([0.45, 0.55])
 _FRESH_STEPS = 3
 _FRESH_MINUTES = 10.0
 _FALLBACKS = ("constant", "persistence")
+_MEDIAN_HELD = "the median is held at the present demand: the model had no skill against persistence there"
 
 
 def model_quantiles(law: ChangeLaw, demand: Floats, node_gpus: int, levels: Floats) -> Floats:
@@ -74,6 +76,15 @@ def model_quantiles(law: ChangeLaw, demand: Floats, node_gpus: int, levels: Floa
     changes[stays, :_MEDIAN] = np.minimum(changes[stays, :_MEDIAN], 0.0)
     changes[stays, _MEDIAN + 1 :] = np.maximum(changes[stays, _MEDIAN + 1 :], 0.0)
     return np.maximum(demand[:, None] + changes * node_gpus, 0.0)
+
+
+def median_held(gpus: Floats, now: Floats) -> Floats:
+    """Quantiles (rows, :data:`LEVELS`) with the median at the present demand (rows), the others either side."""
+    held = gpus.copy()
+    held[:, _MEDIAN] = now
+    held[:, :_MEDIAN] = np.minimum(held[:, :_MEDIAN], now[:, None])
+    held[:, _MEDIAN + 1 :] = np.maximum(held[:, _MEDIAN + 1 :], now[:, None])
+    return held
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +233,8 @@ class DemandForecaster:
         gpus = self._from_model(asked, horizon, fitted)
         if gpus is not None:
             doubt = None if verdict.reason is None else f"the model is served {verdict.reason}"
+            if verdict.holds_median and doubt is None:
+                doubt = _MEDIAN_HELD
             return _horizon_forecast(horizon, gpus, verdict.skill, MODEL), doubt
         reason = "something the model has always been told is not known now"
         return _from_baseline(asked, horizon, fitted.tables, verdict.best_baseline, None), reason
@@ -232,7 +245,7 @@ class DemandForecaster:
             return None
         demand = asked.series.demand[[asked.at]]
         gpus = model_quantiles(model.law(asked.rows), demand, asked.series.node_gpus, fitted.levels)
-        first: Floats = gpus[0]
+        first: Floats = (median_held(gpus, demand) if fitted.verdict.holds_median else gpus)[0]
         return first
 
     def _frozen(self, pool: str, now: datetime, gpus: float, silence: timedelta) -> DemandForecast:

@@ -38,7 +38,8 @@ class GateVerdict:
 
     ``t`` is the mean daily saving of loss over the best baseline in standard errors, ``skill`` the share
     of that baseline's loss saved; both are None where fewer than two days were scored. ``reason`` follows
-    "such a one is served," and is None where the model is served for its skill.
+    "such a one is served," and is None where the model is served for its skill. ``holds_median`` says that the
+    model's median is held at the present demand, since it was worse than that.
     """
 
     served: str
@@ -47,6 +48,7 @@ class GateVerdict:
     t: float | None
     skill: float | None
     reason: str | None
+    holds_median: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As plain fields."""
@@ -72,8 +74,8 @@ def judged(losses: DailyLosses) -> GateVerdict:
 
     The model is served if its mean daily saving over the best baseline is above zero. While fewer than
     fourteen days are scored it is served, too, if that saving is less than one standard error below zero,
-    since little evidence against it is little evidence; the verdict then says so. In either case its median
-    may cost at most 2 % more than persistence.
+    since little evidence against it is little evidence; the verdict then says so. Where its median cost more
+    than 2 % over persistence, that alone is held at the present: the upper quantiles have proved themselves.
 
     The best baseline is the constant, unless another one saved loss over it by three standard errors.
     Persistence never is: without spread it costs nothing in a quiet fortnight, and everything after it.
@@ -90,9 +92,8 @@ def judged(losses: DailyLosses) -> GateVerdict:
     doubtful = days < FULL_WINDOW_DAYS and t > -1 and bool(saving.any())
     if not (t > 0 or doubtful):
         return GateVerdict(best, best, days, t, skill, f"no skill against {best}")
-    if losses.model_median.sum() > _MEDIAN_ALLOWED * losses.persistence_median.sum():
-        return GateVerdict(best, best, days, t, skill, f"no skill against {PERSISTENCE} at the median")
-    return GateVerdict(MODEL, best, days, t, skill, None if t > 0 else _doubt(skill, best, days))
+    holds = bool(losses.model_median.sum() > _MEDIAN_ALLOWED * losses.persistence_median.sum())
+    return GateVerdict(MODEL, best, days, t, skill, None if t > 0 else _doubt(skill, best, days), holds)
 
 
 def _doubt(skill: float, best: str, days: int) -> str:

@@ -6,6 +6,7 @@ be here: reading data (``dashboards.routes``), markup (``templates``), chart spe
 
 from __future__ import annotations
 
+from dashboards.pages.demand_report import DemandReportPage, demand_report_page
 from dashboards.pages.duration_report import DurationReportPage, duration_report_page
 from dashboards.pages.frame import Page, Seen
 from dashboards.pages.jobs import JobPage, JobsPage, job_page, jobs_page
@@ -15,6 +16,7 @@ from dashboards.pages.pool import PoolPage, pool_page
 from dashboards.pages.warm_report import WarmReportPage, warm_report_page
 
 __all__ = [
+    "DemandReportPage",
     "DurationReportPage",
     "JobPage",
     "JobsPage",
@@ -24,6 +26,7 @@ __all__ = [
     "PoolPage",
     "Seen",
     "WarmReportPage",
+    "demand_report_page",
     "duration_report_page",
     "job_page",
     "jobs_page",

@@ -16,7 +16,15 @@ from advisor.telemetry.mapping import read_mapping
 from advisor.telemetry.traces import TraceFile, TraceFormat
 from serving.cli.output import progress_bar
 
-__all__ = ["FormatOption", "KnownHistory", "MappingOption", "SplitOption", "TraceOption", "known_history"]
+__all__ = [
+    "FormatOption",
+    "KnownHistory",
+    "MappingOption",
+    "SplitOption",
+    "TraceOption",
+    "jobs_of_trace",
+    "known_history",
+]
 
 TraceOption = Annotated[
     Path | None, typer.Option("--trace", help="Trace file; without one, the store.", show_default=False)
@@ -45,7 +53,7 @@ def known_history(
     Raises:
         Refused: a trace without format, or one that cannot be read; an empty store.
     """
-    return _stored(settings) if trace is None else _of_trace(trace, trace_format, mapping)
+    return _stored(settings) if trace is None else jobs_of_trace(trace, trace_format, mapping)
 
 
 def _stored(settings: Settings) -> KnownHistory:
@@ -56,7 +64,12 @@ def _stored(settings: Settings) -> KnownHistory:
         return KnownHistory(store.jobs(last), store.is_synthetic())
 
 
-def _of_trace(path: Path, trace_format: TraceFormat | None, mapping: Path | None) -> KnownHistory:
+def jobs_of_trace(path: Path, trace_format: TraceFormat | None, mapping: Path | None) -> KnownHistory:
+    """The jobs in the file at ``path``.
+
+    Raises:
+        Refused: no format was named, or file and mapping cannot be read together.
+    """
     if trace_format is None:
         known = ", ".join(TraceFormat)
         raise Refused("--format", None, f"a trace has one of the formats {known}", "Name it with --format.")

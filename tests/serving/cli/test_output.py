@@ -27,7 +27,7 @@ from advisor.settings import Settings
 from advisor.telemetry.collector import Collected
 from serving.cli.advise_tables import advice_tables
 from serving.cli.collected import rejection_documents, tables
-from serving.cli.evaluate import demand_tables
+from serving.cli.demand_tables import demand_tables
 from serving.cli.history import history_tables
 from serving.cli.output import kept_in, show, table
 from serving.cli.training import duration_tables, quality_tables
