@@ -33,7 +33,7 @@ __all__ = ["evaluate_warm_on_jobs"]
 Floats = NDArray[np.float64]
 
 _LONG_DAYS = 45.0
-_LONG_FIT = DemandFitSettings(row_minutes=10, most_rows=80_000, threads=1)
+_LONG_FIT = DemandFitSettings(row_minutes=10, most_rows=80_000, rounds=60, threads=1)
 _TRIAL_SEEDS = 1
 _P95 = 0.95
 _EVERY = 2

@@ -50,6 +50,7 @@ class SacctRun:
     cpus: float | None
     nodes: int | None
     priority: int | None
+    told_by_node: tuple[str, ...] = ()
 
     @property
     def waits(self) -> bool:
@@ -115,6 +116,7 @@ def job_of(run: SacctRun, now: datetime) -> Job:
         nodes=run.nodes,
         priority=run.priority,
         time_limit_seconds=run.time_limit_seconds,
+        told_by_node=run.told_by_node,
     )
 
 

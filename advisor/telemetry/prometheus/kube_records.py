@@ -134,6 +134,8 @@ class KubeRecords:
             node=node_name or None,
             user=next((labels[name] for name in self.user_labels if labels.get(name)), None),
             image=_image(facts),
+            # Containers are told of once a kubelet has the pod.
+            told_by_node=("gpu_kind", "image"),
             placeholder=labels.get(_OWNED) == "true",
             labels=labels,
         )

@@ -17,7 +17,7 @@ from advisor.telemetry.dcgm.names import QUANTITIES
 from advisor.telemetry.dcgm.scales import Pins
 from advisor.telemetry.dcgm.tracks import Carried
 from advisor.telemetry.dcgm.usage import JobPods, PodSpan, UsageMeter
-from advisor.telemetry.gangs import Work, work_of
+from advisor.telemetry.gangs import Work, uids_of, work_of
 from advisor.telemetry.prometheus.census import gpus_by_node
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.kube_history import KubeQuestions, read_kube_records
@@ -90,6 +90,7 @@ class PrometheusSource:
             accounts={work.job.id: work.account for work in news},
             reaches_back_to=begin,
             seen_at=_open_at(records.watch),
+            pods=uids_of(news),
         )
 
     def _nothing_there(self, begin: datetime, now: datetime) -> Refused:

@@ -64,12 +64,28 @@ def test_every_column_finds_its_field(tmp_path):
             Job(
                 id="100", submit=NOON, start=NOON + HOUR, end=NOON + 2 * HOUR, outcome=Outcome.COMPLETED, gpus=4.0,
                 gpu_kind="a100", user="ada", namespace="vision", pool="a100", name="train", cpus=8.0, nodes=1,
-                priority=4294901758, time_limit_seconds=7200.0,
+                priority=4294901758, time_limit_seconds=7200.0, told_by_node=("gpu_kind",),
             ),
         ),
         watermark=NOON + 2 * HOUR,
         notes=(PARTITIONS,),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "cells, kind, cpus, told",
+    [
+        ({"ReqTRES": "cpu=8,gres/gpu:a100=4"}, "a100", 8, ()),
+        ({"AllocCPUS": "64"}, "a100", 8, ("gpu_kind",)),
+        ({"AllocCPUS": "64", "ReqCPUS": ""}, "a100", 64, ("cpus", "gpu_kind")),
+        ({"AllocTRES": "gres/gpu=4"}, None, 8, ()),
+        ({"ReqTRES": "gres/gpu:a100=x"}, "a100", 8, ("gpu_kind",)),
+        ({**WAITING, "ReqTRES": "gres/gpu:a100=4", "AllocCPUS": "0"}, "a100", 8, ()),
+    ],
+)
+def test_what_a_job_asked_for_is_told_from_what_it_was_given(tmp_path, cells, kind, cpus, told):
+    (job,) = read(tmp_path, line(**cells)).jobs
+    assert (job.gpu_kind, job.cpus, job.nodes, job.told_by_node) == (kind, cpus, 1, told)
 
 
 def test_odd_states_and_limits_are_neither_a_crash_nor_a_label_of_zero_seconds(tmp_path):
