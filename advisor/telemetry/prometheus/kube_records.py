@@ -41,8 +41,8 @@ class Watch:
 
     @classmethod
     def of(cls, stamps: Floats) -> Watch:
-        """From the moments of samples, however often each comes."""
-        scrapes = np.unique(stamps)
+        """From the moments of samples, however often each comes; what is no number is none."""
+        scrapes = np.unique(stamps[np.isfinite(stamps)])
         gaps = np.diff(scrapes)
         return cls(scrapes, float(np.median(gaps)) if gaps.size else 60.0)
 
