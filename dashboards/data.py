@@ -138,8 +138,8 @@ class DashboardData(Protocol):
         """The newest jobs whose id, user, namespace or name holds ``text``."""
         ...
 
-    def job(self, job_id: str) -> JobView | None:
-        """One job, None if it is unknown."""
+    def job(self, job_id: str, source: str | None = None) -> JobView | None:
+        """One job, None if it is unknown; Refused if several sources have one of that id and none is named."""
         ...
 
     def kept_promises(self, days: int) -> tuple[KeptPromises, ...]:

@@ -97,6 +97,7 @@ def _pool(pool: PoolAdvice) -> dict[str, Any]:
         "changes": [_change(change) for change in pool.changes],
         "patch": pool.patch,
         "manifests": list(pool.manifests),
+        "manifest_notes": list(pool.manifest_notes),
         "reasons": list(pool.reasons),
     }
 

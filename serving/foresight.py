@@ -57,7 +57,7 @@ class Foresight:
     def __init__(self, champions: Champions, history: HistoryStore, settings: DemandSettings) -> None:
         """Knows nothing before the first :meth:`take_in`, which reads the whole history."""
         self.champions = champions
-        self.demand = DemandOutlook(champions.demand, champions.versions[DEMAND], settings)
+        self.demand = DemandOutlook(champions.demand, champions.versions[DEMAND], settings, self.forecast)
         self._history = history
         self._durations = DurationPredictor(champions.durations)
         self._intake = Intake()
@@ -89,7 +89,7 @@ class Foresight:
             return True
 
     def _follow(self, now: datetime, revision: int, most: int | None) -> bool:
-        jobs: Sequence[tuple[str, Job]] = ()
+        jobs: Sequence[Job] = ()
         if revision != self._revision:
             changes = self._history.changed_since(self._revision)
             revision, jobs = changes.revision, changes.jobs
@@ -186,9 +186,14 @@ class Foresight:
         with self.looking() as look:
             return look.durations.forecast(jobs, now, elapsed)
 
-    def jobs(self) -> tuple[datetime, list[tuple[str, Job]]]:
-        """Now, and every job with its source as known now, by submission, then id."""
+    def jobs(self) -> tuple[datetime, list[Job]]:
+        """Now, and every job as known now, by submission, then id, then source."""
         with self._turn:
             now, stored = self.now, self._intake.jobs()
-        known = ((source, job.as_of(now)) for source, job in stored)
-        return now, [(source, job) for source, job in known if job is not None]
+        return now, [known for job in stored if (known := job.as_of(now)) is not None]
+
+    def called(self, job_id: str) -> tuple[datetime, list[Job]]:
+        """Now, and the jobs of that id as known now, one a source at most, by the names of their sources."""
+        with self._turn:
+            now, stored = self.now, self._intake.called(job_id)
+        return now, [known for job in stored if (known := job.as_of(now)) is not None]

@@ -38,6 +38,7 @@ from serving.answers import (
     LiveState,
     duration_answers,
     job_views,
+    of_several,
     remaining_of_running,
     searched_text,
     slice_request,
@@ -45,6 +46,7 @@ from serving.answers import (
 from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness, Unknown
 from serving.champions import Champions
 from serving.foresight import Foresight
+from serving.manifest_notes import with_manifest_notes
 from serving.model_shelf import ModelShelf
 from serving.wiring import ClusterChoice, ClusterKind
 
@@ -129,8 +131,9 @@ class LiveAdvisor:
         parts, last = self._parts, self._state
         foresight = self._foresight(last)
         now, known = foresight.jobs()
-        jobs = tuple(job for _, job in known)
-        summary = self._summary(jobs, now)
+        jobs = tuple(known)
+        status = parts.history.status()
+        summary = self._summary(status, jobs, now)
         cluster = wiring.open_cluster(parts.cluster, jobs, now)
         starts = parts.history.start_latencies(now)
         cycle = AdviceCycle(cluster, foresight, foresight.demand, wiring.cycle_terms(parts.settings), starts)
@@ -141,6 +144,7 @@ class LiveAdvisor:
             synthetic=summary.synthetic,
             reasons=(*outcome.advice.reasons, *foresight.champions.reasons),
         )
+        advice = with_manifest_notes(advice, [(job.source or "", job) for job in known], status.partitioned)
         self._keep(now, advice, outcome.decisions)
         return LiveState(
             now=now,
@@ -198,8 +202,7 @@ class LiveAdvisor:
             cluster_assumed=parts.cluster.kind is ClusterKind.MEMORY and parts.cluster.file is None,
         )
 
-    def _summary(self, jobs: Sequence[Job], now: datetime) -> HistorySummary:
-        status = self._parts.history.status()
+    def _summary(self, status: HistoryStatus, jobs: Sequence[Job], now: datetime) -> HistorySummary:
         return HistorySummary(
             jobs=len(jobs),
             first=jobs[0].submit if jobs else None,
@@ -298,21 +301,27 @@ class LiveAdvisor:
         foresight = self._current().foresight
         now, known = foresight.jobs()
         wanted = text.lower() if text else ""
-        found = iter([one for one in reversed(known) if wanted in searched_text(one[1])])
+        found = iter([one for one in reversed(known) if wanted in searched_text(one)])
         views: list[JobView] = []
         while len(views) < limit and (some := list(islice(found, max(limit, _JOBS_AT_A_TIME)))):
-            promises = self._parts.history.promises([(source, job.id) for source, job in some])
-            shown = [one for one in some if one[1].gone_at is None or (one[0], one[1].id) in promises]
+            promises = self._parts.history.promises([job.identity for job in some])
+            shown = [job for job in some if job.gone_at is None or job.identity in promises]
             views += job_views(foresight, now, shown[: limit - len(views)], promises)
         return tuple(views)
 
-    def job(self, job_id: str) -> JobView | None:
-        """One job, None if it is unknown, or ended without a promise ever made to it."""
+    def job(self, job_id: str, source: str | None = None) -> JobView | None:
+        """One job, None if it is unknown, or ended without a promise ever made to it.
+
+        Raises:
+            Refused: several sources have a job of that id, and ``source`` names none.
+        """
         foresight = self._current().foresight
-        now, known = foresight.jobs()
-        found = [one for one in reversed(known) if one[1].id == job_id][:1]
-        promises = self._parts.history.promises([(source, job.id) for source, job in found])
-        shown = [one for one in found if one[1].gone_at is None or promises]
+        now, called = foresight.called(job_id)
+        found = [job for job in called if source is None or job.source == source]
+        promises = self._parts.history.promises([job.identity for job in found])
+        shown = [job for job in found if job.gone_at is None or job.identity in promises]
+        if len(shown) > 1:
+            raise of_several("job", shown, f"Ask for one, as in ?source={shown[0].source}.")
         return next(iter(job_views(foresight, now, shown, promises, explain=True)), None)
 
     def kept_promises(self, days: int) -> tuple[KeptPromises, ...]:

@@ -41,6 +41,7 @@ __all__ = [
     "open_cluster",
     "open_history",
     "open_registry",
+    "prices_of",
 ]
 
 _SHARED_BOOT_WEIGHT, _SEPARATE_BOOT_WEIGHT = 1.0, 0.5
@@ -115,14 +116,14 @@ def _with_kinds(snapshot: ClusterSnapshot, jobs: Sequence[Job]) -> ClusterSnapsh
 
 def money(settings: Settings) -> Money:
     """The prices as they are shown."""
-    return _prices(settings).money
+    return prices_of(settings).money
 
 
 def cycle_terms(settings: Settings) -> CycleTerms:
     """The terms of one advice cycle."""
     return CycleTerms(
         advice=AdviceTerms(slices=_slice_terms(settings), warm=_warm_terms(settings)),
-        prices=_prices(settings),
+        prices=prices_of(settings),
         mode=settings.mode,
     )
 
@@ -151,7 +152,8 @@ def allocation_terms(settings: Settings, advice: Advice) -> AllocationTerms:
     )
 
 
-def _prices(settings: Settings) -> Prices:
+def prices_of(settings: Settings) -> Prices:
+    """What GPU time and waiting cost."""
     prices = settings.prices
     return Prices(
         per_gpu_hour=prices.per_gpu_hour,

@@ -32,6 +32,7 @@ def a_job(name: str = "job-1", *, submit: datetime = NOON, seconds: float | None
 def a_job_of_every_field(**more: Any) -> Job:
     """A job of which everything is known: no field has the value it would have by default."""
     fields: dict[str, Any] = {
+        "source": "slurm",
         "id": "full",
         "submit": NOON,
         "gpus": 4.0,

@@ -13,15 +13,16 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.domain.reports import DemandReport, HorizonScores, RunProtocol
+from advisor.domain.reports import DemandFan, DemandReport, HorizonScores, RunProtocol
 from advisor.errors import Refused
 from advisor.features.demand import DemandSeries
+from advisor.forecast.demand import median_held
 from advisor.forecast.demand_baselines import BASELINES, LEVELS
 from advisor.forecast.demand_gate import MODEL
 from training.demand_replay import DemandReplay, Scored, pinball
 from training.demand_rows import DemandFitSettings, rows_of
 
-__all__ = ["SERVED", "DemandEvaluation", "Progress", "evaluate_demand"]
+__all__ = ["SERVED", "DemandEvaluation", "Progress", "cuts_and_split", "evaluate_demand"]
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +37,7 @@ _SHOWN_LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 _SHOWN = [LEVELS.index(level) for level in _SHOWN_LEVELS]
 _CAPACITY = [_SHOWN_LEVELS.index(level) for level in (0.8, 0.9, 0.95, 0.99)]
 _DAILY_UP_TO_DAYS = 45.0
+_DRAWN_DAYS, _DRAWN_MOMENTS = 3, 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,7 @@ def evaluate_demand(
     pools, _ = rows_of(series, settings.row_minutes)
     for horizon in settings.horizons_minutes:
         pools[0].series.steps(horizon)
-    cuts, split = _cuts(series, plan)
+    cuts, split = cuts_and_split(series, plan)
     replay = DemandReplay(pools, settings)
     found: dict[tuple[str, int], list[Scored]] = {}
     for done, (cut, following) in enumerate(pairwise(cuts)):
@@ -92,11 +94,19 @@ def evaluate_demand(
     for (pool, horizon), parts in found.items():
         by_pool[pool][horizon] = _scores(parts)
     rows = sum(len(rows.at) for rows in pools)
-    return DemandReport(protocol=_protocol(series, rows, split, len(cuts) - 1, settings), pools=by_pool)
+    return DemandReport(
+        protocol=_protocol(series, rows, split, len(cuts) - 1, settings),
+        pools=by_pool,
+        fans=tuple(_fan(parts) for parts in found.values()),
+    )
 
 
-def _cuts(series: Sequence[DemandSeries], plan: DemandEvaluation) -> tuple[list[float], float]:
-    """Moments of refits, the end last, and the split, which is one of them."""
+def cuts_and_split(series: Sequence[DemandSeries], plan: DemandEvaluation) -> tuple[list[float], float]:
+    """Moments of refits in Unix seconds, the end last, and the split, which is one of them.
+
+    Raises:
+        Refused: no sample at all, or too little history before the split.
+    """
     filled = [one for one in series if len(one)]
     if not filled:
         raise Refused("series", 0, "no sample of demand was given", "Check the file and its mapping.")
@@ -142,12 +152,29 @@ def _scores(parts: Sequence[Scored]) -> HorizonScores:
     )
 
 
+def _fan(parts: Sequence[Scored]) -> DemandFan:
+    """The last three days that were scored, thinned to what a chart can show."""
+    outcome = np.concatenate([part.outcome for part in parts])
+    moments = np.concatenate([part.unix for part in parts]) + parts[0].horizon_minutes * 60
+    quantiles = np.concatenate([_served_quantiles(part) for part in parts])
+    last = np.flatnonzero(moments > moments[-1] - _DRAWN_DAYS * _DAY)
+    last = last[:: max(1, last.size // _DRAWN_MOMENTS)]
+    return DemandFan(
+        pool=parts[0].pool,
+        horizon_minutes=parts[0].horizon_minutes,
+        times=tuple(datetime.fromtimestamp(int(moment), UTC) for moment in moments[last]),
+        levels=LEVELS,
+        gpus=tuple(tuple(float(g) for g in row) for row in quantiles[last]),
+        came=tuple(float(g) for g in outcome[last]),
+    )
+
+
 def _served_quantiles(part: Scored) -> Floats:
     found = part.quantiles[part.served]
     # A baseline that lost its voice since the verdict falls back as it does in service.
     for name in ("constant", "persistence"):
         found = np.where(np.isnan(found), part.quantiles[name], found)
-    return found
+    return median_held(found, part.now) if part.holds_median else found
 
 
 def _by_level(losses: Floats) -> dict[str, float]:

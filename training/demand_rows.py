@@ -34,7 +34,7 @@ class DemandFitSettings:
     horizons_minutes: tuple[int, ...] = DEFAULT_HORIZONS
     row_minutes: int = 5
     most_rows: int = 40_000
-    rounds: int = 60
+    rounds: int = 100
     replay_days: float = 14.0
     refit_days: float = 7.0
     calibration_days: float = 7.0

@@ -36,7 +36,7 @@
     node = "n1"                   # absent: it waits
     submit = "-30m"               # likewise
     start = "-20m"                # default where it has a node: its submission
-    pool = "default"              # also: job_id, user, namespace, name, urgent, placeholder
+    pool = "default"              # also: job_id, job_source, user, namespace, name, urgent, placeholder
 
 A key that is not listed here is refused, and every refusal names the field, its value, the limit and the remedy.
 """
@@ -353,6 +353,7 @@ def _workload(table: StrictTable, time: datetime) -> Workload:
         start=submit if start is None and node is not None else start,
         pool=table.text("pool"),
         job_id=table.text("job_id"),
+        job_source=table.text("job_source"),
         user=table.text("user"),
         namespace=table.text("namespace"),
         name=table.text("name"),

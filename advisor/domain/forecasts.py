@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.units import positive, utc
+from advisor.domain.warm_rules import WarmRule
 from advisor.errors import Defect, Refused
 
 __all__ = [
@@ -190,6 +191,21 @@ class DurationDistribution:
         cdf[0], cdf[-1] = 0.0, 1.0
         return DurationDistribution(log_remaining, np.maximum.accumulate(cdf))
 
+    def ends_within(self, ages_seconds: Floats, within_seconds: float) -> Floats:
+        """P(it ends within the next ``within_seconds``) at each age in seconds it has run.
+
+        What :meth:`given_age` says, for many ages at once and without making the remaining laws: the unforeseen is
+        kept and Lindy's rule holds in the same way.
+        """
+        ages = np.maximum(ages_seconds, 1.0)
+        gone = self._with_unforeseen(np.log(ages))
+        left = 1.0 - gone
+        by_then = self._with_unforeseen(np.log(ages + within_seconds))
+        chances = np.clip((by_then - gone) / np.maximum(left, _SURVIVORS_KNOWN), 0.0, 1.0)
+        lindy = np.clip((np.log(within_seconds / ages) + _LN2) / (2.0 * _LN2), 0.0, 1.0)
+        found: Floats = np.where(left < _SURVIVORS_KNOWN, lindy, chances)
+        return found
+
     def _with_unforeseen(self, log_seconds: Floats | float) -> Floats:
         """P(duration <= exp x) with a little kept for what no history has shown, evenly over ln seconds.
 
@@ -310,7 +326,9 @@ class RiseForecast:
     """P(the largest rise of need within h >= j nodes), the raw material of warm capacity.
 
     ``probabilities[i][j - 1]`` belongs to ``horizons_minutes[i]`` and level j = 1, 2, ...; it never
-    falls in h and never rises in j. Need is running + pending GPUs in nodes of ``node_gpus``.
+    falls in h and never rises in j. Need is running + pending GPUs in nodes of ``node_gpus``. ``rule`` is the one that
+    the pool's past speaks for, None where it was never tried, and ``recent_rise_nodes`` what the plain rule asks to
+    have ready, None unless that is the one.
     """
 
     pool: str
@@ -319,6 +337,8 @@ class RiseForecast:
     horizons_minutes: tuple[float, ...]
     probabilities: tuple[tuple[float, ...], ...]
     served: str
+    rule: WarmRule | None = None
+    recent_rise_nodes: int | None = None
 
     def __post_init__(self) -> None:
         """Check the shape and both monotonicities."""

@@ -12,7 +12,10 @@ from advisor.domain.jobs import Job
 from advisor.domain.start_latency import PoolStart
 from advisor.domain.units import counted
 
-__all__ = ["JobBatch", "LeftOut", "Rejection", "left_out"]
+__all__ = ["PARTITIONS", "JobBatch", "LeftOut", "Rejection", "left_out"]
+
+PARTITIONS = "pools are partitions of Slurm, which has no NodePools: advice holds for them, manifests do not"
+"""The note by which a source says that its pools are partitions; a store keeps it with the source's other notes."""
 
 
 class LeftOut(StrEnum):
@@ -101,6 +104,9 @@ class JobBatch:
     ``accounts`` tell, by the id of a job, how the source came to what it says of it. What had gone before
     ``reaches_back_to`` may be missing from its jobs, so that of one submitted earlier it may know the last part alone;
     None where it knows jobs whole. Jobs without an end were there at ``seen_at``; None where that is not said.
+
+    ``pods`` are the uids of the pods of each job, by its id, where it has any: by these work is recognised of which
+    another source tells too. A source called ``a/b`` tells of a part of what one called ``a`` does.
     """
 
     source: str
@@ -115,3 +121,4 @@ class JobBatch:
     accounts: Mapping[str, JobAccount] = field(default_factory=dict)
     reaches_back_to: datetime | None = None
     seen_at: datetime | None = None
+    pods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

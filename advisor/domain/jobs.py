@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from advisor.domain.units import utc
 from advisor.domain.usage import GpuUsage
 from advisor.errors import Refused
 
-__all__ = ["DEFAULT_POOL", "TOLD_BY_NODES", "Job", "Outcome", "pool_of"]
+__all__ = ["DEFAULT_POOL", "TOLD_BY_NODES", "Job", "JobIdentity", "Outcome", "pool_of"]
 
 DEFAULT_POOL = "default"
 """Pool of a job that names neither a pool nor a GPU kind."""
 
+JobIdentity: TypeAlias = tuple[str, str]
+"""What makes a job this job and no other: its source ("" where it has none), and its id there."""
+
 _ASKED = (
     "id",
+    "source",
     "submit",
     "gpus",
     "user",
@@ -66,6 +70,10 @@ class Job:
     ``paused_seconds`` is the time between its runs, in which it held no GPUs. ``usage`` is what it did
     with its GPUs. ``told_by_node`` names those of :data:`TOLD_BY_NODES`, in that order, that nobody knew before it was
     given a node: they are no part of what was asked for.
+
+    ``source`` is whose history it is part of, and None where it is part of none: a job asked about, or one that a
+    source is just handing over. Two jobs are equal where the same is told of them, wherever it was kept: what tells
+    them apart is their :attr:`identity`.
     """
 
     id: str
@@ -95,6 +103,7 @@ class Job:
     image_pull_seconds: float | None = None
     usage: GpuUsage | None = None
     told_by_node: tuple[str, ...] = ()
+    source: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Check the order of times, the outcome, the GPUs and the start-up once.
@@ -102,10 +111,10 @@ class Job:
         Raises:
             Refused: naming the field, its value, the limit and the remedy.
         """
-        for field in ("submit", "scheduled", "start", "end", "last_seen"):
-            moment = getattr(self, field)
+        for name in ("submit", "scheduled", "start", "end", "last_seen"):
+            moment = getattr(self, name)
             if moment is not None:
-                object.__setattr__(self, field, utc(moment, field))
+                object.__setattr__(self, name, utc(moment, name))
         if not self.id:
             raise Refused(
                 "id", self.id, "a job needs an identity", "Map a column to id or leave it out of the mapping."
@@ -145,10 +154,10 @@ class Job:
             if self.scheduled < self.submit or (until is not None and self.scheduled > until):
                 limit = "a job is given a node after its submission and before its start"
                 raise Refused("scheduled", self.scheduled.isoformat(), limit, "Correct the times.")
-        for field in ("restarts", "evictions"):
-            count = getattr(self, field)
+        for name in ("restarts", "evictions"):
+            count = getattr(self, name)
             if count is not None and count < 0:
-                raise Refused(field, count, "a count is at least 0", "Leave an unknown count out instead.")
+                raise Refused(name, count, "a count is at least 0", "Leave an unknown count out instead.")
         self._check_paused()
         pull = self.image_pull_seconds
         if pull is not None and not (math.isfinite(pull) and pull >= 0.0):
@@ -161,6 +170,11 @@ class Job:
             raise Refused("paused_seconds", paused, "a pause lasts at least 0 s", "Leave it at 0 where none is known.")
         if paused > 0.0 and (self.start is None or (gone is not None and paused > (gone - self.start).total_seconds())):
             raise Refused("paused_seconds", paused, "a job pauses after its start and before its end", "Correct it.")
+
+    @property
+    def identity(self) -> JobIdentity:
+        """By what it is told from all others, in a history and in all made of one: two sources may use one id."""
+        return (self.source or "", self.id)
 
     @property
     def duration_seconds(self) -> float | None:

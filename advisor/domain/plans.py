@@ -88,7 +88,8 @@ class PoolAdvice:
 
     ``durations`` is what the pool's next jobs are expected to last (the mixture the slice plan was
     derived from), ``patch`` the allowed changes as a manifest for server-side apply, None if there are none.
-    ``manifests`` are the objects of our own that belong beside it (warm capacity, the slice length).
+    ``manifests`` are the objects of our own that belong beside it (warm capacity, the slice length), and
+    ``manifest_notes`` say where these manifests are of no use.
     """
 
     pool: str
@@ -102,6 +103,7 @@ class PoolAdvice:
     patch: dict[str, object] | None = None
     reasons: tuple[str, ...] = ()
     manifests: tuple[dict[str, object], ...] = ()
+    manifest_notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from advisor.domain.units import utc
 
 __all__ = [
+    "DemandFan",
     "DemandReport",
     "DurationReport",
     "DurationScores",
@@ -16,6 +17,7 @@ __all__ = [
     "HorizonScores",
     "OutcomeScores",
     "PromotionDecision",
+    "ReleaseScores",
     "RunProtocol",
     "RunningScores",
 ]
@@ -187,11 +189,58 @@ class HorizonScores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DemandFan:
+    """The last stretch of one pool's replay at one horizon: what was forecast for each moment, and what came.
+
+    ``times`` are the moments forecast for, ``gpus`` the quantiles at ``levels`` of what would have been served,
+    one row a moment, ``came`` the GPUs that were wanted then.
+    """
+
+    pool: str
+    horizon_minutes: int
+    times: tuple[datetime, ...]
+    levels: tuple[float, ...]
+    gpus: tuple[tuple[float, ...], ...]
+    came: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseScores:
+    """One pool at one horizon: quantile losses in GPUs ``without`` releases, with ``predicted`` and with ``true`` ones.
+
+    ``correlation`` is that of expected with true releases, None where either never varied.
+    """
+
+    n: int
+    pinball: dict[str, dict[str, float]]
+    correlation: float | None
+
+    def share_of_gain(self, level: str) -> float | None:
+        """What predicted durations give of that which true ends would; None where those give less than 1 %.
+
+        Below 0 where predictions made the forecast worse.
+        """
+        without, predicted, true = (self.pinball[name][level] for name in ("without", "predicted", "true"))
+        return (without - predicted) / (without - true) if true < 0.99 * without else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As one entry of ``releases``."""
+        shares = {level: self.share_of_gain(level) for level in self.pinball["without"]}
+        return {**asdict(self), "share_of_gain": shares}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DemandReport:
-    """Every pool at every horizon (keys are whole minutes)."""
+    """Every pool at every horizon (keys are whole minutes).
+
+    ``releases`` tells what predicted durations are worth to the lower quantiles; empty where the series came
+    without its jobs. ``fans`` are the last forecasts of the replay, to be drawn.
+    """
 
     protocol: RunProtocol
     pools: dict[str, dict[int, HorizonScores]]
+    releases: dict[str, dict[int, ReleaseScores]] = field(default_factory=dict)
+    fans: tuple[DemandFan, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``gsa evaluate demand``."""
@@ -201,7 +250,11 @@ class DemandReport:
                 pool: {"horizons": {str(h): scores.to_json() for h, scores in horizons.items()}}
                 for pool, horizons in self.pools.items()
             },
+            **({"releases": self._releases()} if self.releases else {}),
         }
+
+    def _releases(self) -> dict[str, Any]:
+        return {pool: {str(h): one.to_json() for h, one in scores.items()} for pool, scores in self.releases.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ __all__ = [
     "parse_duration",
     "positive",
     "shown_duration",
+    "shown_moment",
     "utc",
 ]
 
@@ -84,6 +85,19 @@ def shown_duration(seconds: float) -> str:
         if abs(seconds) < limit:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds / SECONDS_PER_DAY:.3g} d"
+
+
+def shown_moment(unix_seconds: float) -> str:
+    """Unix seconds as people read a moment, in UTC; the number itself where it lies outside the years 1 to 9999.
+
+    >>> shown_moment(1_772_452_800.25), shown_moment(1e30)
+    ('2026-03-02T12:00:00Z', '1e+30')
+    """
+    try:
+        moment = datetime.fromtimestamp(unix_seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{unix_seconds:g}"
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def counted(number: float, one: str) -> str:

@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 from advisor.domain.units import counted
 
-__all__ = ["CONSTANT", "FULL_WINDOW_DAYS", "MODEL", "PERSISTENCE", "DailyLosses", "GateVerdict", "judged"]
+__all__ = [
+    "CONSTANT",
+    "FULL_WINDOW_DAYS",
+    "MODEL",
+    "PERSISTENCE",
+    "DailyLosses",
+    "GateVerdict",
+    "LowerVerdict",
+    "judged",
+    "judged_lower",
+]
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +36,7 @@ FULL_WINDOW_DAYS = 14
 """Days of recent losses that a verdict is made from."""
 
 _FEWEST_DAYS = 2
+_FEWEST_DAYS_OF_RELEASES = 4
 _CLEARLY = 3.0
 _MEDIAN_ALLOWED = 1.02
 _CERTAIN = 1e6
@@ -38,7 +49,8 @@ class GateVerdict:
 
     ``t`` is the mean daily saving of loss over the best baseline in standard errors, ``skill`` the share
     of that baseline's loss saved; both are None where fewer than two days were scored. ``reason`` follows
-    "such a one is served," and is None where the model is served for its skill.
+    "such a one is served," and is None where the model is served for its skill. ``holds_median`` says that the
+    model's median is held at the present demand, since it was worse than that.
     """
 
     served: str
@@ -47,6 +59,7 @@ class GateVerdict:
     t: float | None
     skill: float | None
     reason: str | None
+    holds_median: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As plain fields."""
@@ -67,13 +80,43 @@ class DailyLosses:
     persistence_median: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class LowerVerdict:
+    """Whether the quantiles below the median are told what running jobs may release, and the evidence.
+
+    ``saving`` is the share of their loss that this saved on ``days`` days; None where too few were scored.
+    """
+
+    served: bool
+    days: int
+    saving: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain fields."""
+        return asdict(self)
+
+
+def judged_lower(told: Floats, untold: Floats) -> LowerVerdict:
+    """Judge daily losses of a model that was told releases against those of one that was not.
+
+    It is served where the mean daily saving is above one standard error: releases come from another model, whose
+    faults must not enter on chance.
+    """
+    days = int(told.size)
+    if days < _FEWEST_DAYS_OF_RELEASES:
+        return LowerVerdict(served=False, days=days, saving=None)
+    total = float(untold.sum())
+    saving = 1.0 - float(told.sum()) / total if total > 0 else 0.0
+    return LowerVerdict(served=_t(untold - told) > 1.0, days=days, saving=saving)
+
+
 def judged(losses: DailyLosses) -> GateVerdict:
     """Judge the model against the best baseline, and against persistence at the median.
 
     The model is served if its mean daily saving over the best baseline is above zero. While fewer than
     fourteen days are scored it is served, too, if that saving is less than one standard error below zero,
-    since little evidence against it is little evidence; the verdict then says so. In either case its median
-    may cost at most 2 % more than persistence.
+    since little evidence against it is little evidence; the verdict then says so. Where its median cost more
+    than 2 % over persistence, that alone is held at the present: the upper quantiles have proved themselves.
 
     The best baseline is the constant, unless another one saved loss over it by three standard errors.
     Persistence never is: without spread it costs nothing in a quiet fortnight, and everything after it.
@@ -90,9 +133,8 @@ def judged(losses: DailyLosses) -> GateVerdict:
     doubtful = days < FULL_WINDOW_DAYS and t > -1 and bool(saving.any())
     if not (t > 0 or doubtful):
         return GateVerdict(best, best, days, t, skill, f"no skill against {best}")
-    if losses.model_median.sum() > _MEDIAN_ALLOWED * losses.persistence_median.sum():
-        return GateVerdict(best, best, days, t, skill, f"no skill against {PERSISTENCE} at the median")
-    return GateVerdict(MODEL, best, days, t, skill, None if t > 0 else _doubt(skill, best, days))
+    holds = bool(losses.model_median.sum() > _MEDIAN_ALLOWED * losses.persistence_median.sum())
+    return GateVerdict(MODEL, best, days, t, skill, None if t > 0 else _doubt(skill, best, days), holds)
 
 
 def _doubt(skill: float, best: str, days: int) -> str:

@@ -13,6 +13,7 @@ from advisor.domain.accounts import JobAccount
 from advisor.domain.ingest import JobBatch, Rejection
 from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
+from advisor.history.kin import Kin, kin_notes, kin_of, lost_kin, tell_kin, write_pods
 from advisor.history.matching import with_stored_beginnings
 from advisor.history.merging import Known, Sight, merged
 from advisor.history.reading import revision
@@ -54,13 +55,15 @@ _UPDATE = (
 class AppendResult:
     """What one batch did to the store: jobs added, jobs that became better known, jobs known already.
 
-    ``rejections`` are jobs the store itself refused, one by one: those whose id belongs to another job.
+    ``rejections`` are jobs the store itself refused, one by one: those whose id belongs to another job; ``notes`` say
+    which are kept elsewhere.
     """
 
     added: int
     changed: int
     unchanged: int
     rejections: tuple[Rejection, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -116,10 +119,14 @@ def append_batch(
     """Write ``batch`` into the open transaction; see :meth:`advisor.history.store.HistoryStore.append`."""
     if batch.jobs:
         _refuse_mixture(connection, batch)
-    found = _latest(batch)
+    kin = kin_of(connection, batch)
+    found = _latest(batch, kin)
     empty = connection.execute(select(JOBS.c.id).where(JOBS.c.source == batch.source).limit(1)).first() is None
+    kept = {**kin, **{told.job.id: (batch.source, told.job.id) for told in found}}
     if not empty:
-        found = with_stored_beginnings(connection, batch.source, found, batch.reaches_back_to)
+        begun = with_stored_beginnings(connection, batch.source, found, batch.reaches_back_to)
+        kept |= {told.job.id: (batch.source, one.job.id) for told, one in zip(found, begun, strict=True)}
+        found = begun
     added = changed = unchanged = 0
     # Whoever has seen the revision before has not seen this batch: any number above it says so.
     work = _Sorted(batch.source, revision(connection) + 1, Sight(batch.reaches_back_to, batch.seen_at))
@@ -132,13 +139,18 @@ def append_batch(
         added, changed = added + len(work.new), changed + len(work.changed)
         if progress is not None:
             progress(done, len(found))
-    unchanged = work.unchanged
+    better = tell_kin(connection, batch, kin, work.revision)
+    changed, unchanged = changed + better, work.unchanged + len(kin) - better
+    write_pods(connection, batch, kept)
     if batch.whole:
         changed += _lose(connection, work, {told.job.id for told in found})
-    result = AppendResult(added=added, changed=changed, unchanged=unchanged, rejections=work.rejections)
+        changed += lost_kin(connection, batch, kin, work.revision)
+    notes = kin_notes(kin)
+    result = AppendResult(added=added, changed=changed, unchanged=unchanged, rejections=work.rejections, notes=notes)
     write_starts(connection, batch.source, batch.starts)
     counts = (added, changed, unchanged)
-    record_ingest(connection, batch, (*batch.rejections, *result.rejections), counts, now)
+    said = replace(batch, notes=(*batch.notes, *notes))
+    record_ingest(connection, said, (*batch.rejections, *result.rejections), counts, now)
     return result
 
 
@@ -168,10 +180,12 @@ def _known(row: Row) -> Known:
     return Known(job_of(row[:_WIDTH]), account_of(row[_WIDTH:]))
 
 
-def _latest(batch: JobBatch) -> list[Known]:
-    """One per id; of several the last that knows no less than those before it."""
+def _latest(batch: JobBatch, kin: Kin) -> list[Known]:
+    """One per id that is not kept elsewhere; of several the last that knows no less than those before it."""
     latest: dict[str, Known] = {}
     for job in batch.jobs:
+        if job.id in kin:
+            continue
         told, before = Known(job, batch.accounts.get(job.id, _PLAIN)), latest.get(job.id)
         latest[job.id] = told if before is None else merged(before, told, _WHOLE)
     return list(latest.values())

@@ -17,6 +17,7 @@ from advisor.domain.usage import ComputeSource, GpuUsage
 __all__ = [
     "ACCOUNT_COLUMNS",
     "COLUMNS",
+    "SOURCED",
     "USAGE_COLUMNS",
     "Row",
     "account_of",
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 Row = tuple[Any, ...]
-"""One value per name of :data:`COLUMNS`, None where unknown."""
+"""One value per name of :data:`COLUMNS`, or of :data:`SOURCED`; None where unknown."""
 
 USAGE_COLUMNS: tuple[str, ...] = (
     "usage_compute_mean",
@@ -71,6 +72,10 @@ COLUMNS: tuple[str, ...] = (
     "told_by_node",
     *USAGE_COLUMNS,
 )
+"""What a source tells of a job."""
+
+SOURCED: tuple[str, ...] = (*COLUMNS, "source")
+"""The same and whose job it is: everything that is kept of it."""
 
 ACCOUNT_COLUMNS: tuple[str, ...] = ("end_told", "runs")
 """How a source came to know of a job, beside its row: who told its end, None for itself, and its runs where several."""
@@ -79,7 +84,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
 _COMPUTE_SOURCES = {str(source): source for source in ComputeSource}
-_BEFORE_USAGE = len(COLUMNS) - len(USAGE_COLUMNS)
+_BEFORE_USAGE, _TOLD = len(COLUMNS) - len(USAGE_COLUMNS), len(COLUMNS)
 _NOT_MEASURED: Row = (None,) * len(USAGE_COLUMNS)
 
 
@@ -152,7 +157,7 @@ def _usage_row(usage: GpuUsage) -> Row:
 
 
 def job_of(row: Row) -> Job:
-    """The job of a row in the order of :data:`COLUMNS`.
+    """The job of a row in the order of :data:`SOURCED`, or of :data:`COLUMNS`: then it has no source.
 
     Raises:
         Refused: the row breaks a rule of :class:`~advisor.domain.jobs.Job`.
@@ -188,7 +193,8 @@ def job_of(row: Row) -> Job:
         paused_seconds=paused_seconds,
         image_pull_seconds=image_pull_seconds,
         told_by_node=() if told_by_node is None else tuple(told_by_node.split(",")),
-        usage=_usage_of(row[_BEFORE_USAGE:]),
+        usage=_usage_of(row[_BEFORE_USAGE:_TOLD]),
+        source=row[_TOLD] if len(row) > _TOLD else None,
     )
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer
 
 from advisor.domain.start_latency import StartPart
 
-__all__ = ["ADVICE", "INGESTS", "JOBS", "LEDGER", "METADATA", "NOTES", "PROMISES", "REJECTIONS", "STARTS"]
+__all__ = ["ADVICE", "INGESTS", "JOBS", "LEDGER", "METADATA", "NOTES", "PODS", "PROMISES", "REJECTIONS", "STARTS"]
 
 METADATA = MetaData()
 
@@ -62,6 +62,17 @@ JOBS = Table(
     Index("gsa_jobs_end", "end_us"),
     Index("gsa_jobs_last_seen", "last_seen_us"),
     Index("gsa_jobs_revision", "revision"),
+)
+
+# One row per pod and source that told of it; the job is stored under the source that told of that one first.
+PODS = Table(
+    "gsa_pods",
+    METADATA,
+    Column("uid", Text, primary_key=True),
+    Column("source", Text, primary_key=True),
+    Column("job_source", Text, nullable=False),
+    Column("job_id", Text, nullable=False),
+    Index("gsa_pods_job", "job_source", "job_id"),
 )
 
 # One row per ingest that changed anything; one that changed no job only moves the last row of its source on.

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from advisor.domain.ingest import Rejection
+from advisor.domain.ingest import PARTITIONS, Rejection
 from advisor.history.rows import from_microseconds
 from advisor.history.schema import INGESTS, JOBS, NOTES, REJECTIONS
 
@@ -45,6 +45,11 @@ class HistoryStatus:
     """Everything the store holds, source by source, in the order of their names."""
 
     sources: tuple[SourceStatus, ...]
+
+    @property
+    def partitioned(self) -> frozenset[str]:
+        """The sources whose pools are partitions of Slurm, not NodePools."""
+        return frozenset(source.source for source in self.sources if PARTITIONS in source.notes)
 
     @property
     def jobs(self) -> int:

@@ -18,7 +18,7 @@ from advisor.errors import Refused
 from advisor.telemetry.pods import TAKEN_BY_THE_SYSTEM, CreatorRecord, PodRecord
 from advisor.telemetry.tally import RejectionTally
 
-__all__ = ["Work", "jobs_of", "work_of"]
+__all__ = ["Work", "jobs_of", "uids_of", "work_of"]
 
 _RESERVATIONS = ("kai-resource-reservation", "kai-scale-adjust")
 _NEVER_ADMITTED = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "OutOfgpu")
@@ -36,6 +36,11 @@ class Work(NamedTuple):
 def jobs_of(pods: Iterable[PodRecord], creators: Iterable[CreatorRecord], tally: RejectionTally) -> tuple[Job, ...]:
     """The jobs of :func:`work_of`."""
     return tuple(work.job for work in work_of(pods, creators, tally))
+
+
+def uids_of(found: Iterable[Work]) -> dict[str, tuple[str, ...]]:
+    """The uids of the pods of each piece of work that has any, by the id of its job."""
+    return {work.job.id: tuple(pod.uid for pod in work.pods) for work in found if work.pods}
 
 
 def work_of(pods: Iterable[PodRecord], creators: Iterable[CreatorRecord], tally: RejectionTally) -> tuple[Work, ...]:

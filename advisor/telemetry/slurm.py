@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from advisor.domain.ingest import JobBatch, Rejection
+from advisor.domain.ingest import PARTITIONS, JobBatch, Rejection
 from advisor.domain.jobs import Job
 from advisor.domain.units import counted, utc
 from advisor.errors import Refused
@@ -147,7 +147,8 @@ class _Reading:
     def notes(self) -> tuple[str, ...]:
         """What had to be assumed, as sentences."""
         said = self._said
-        notes = list(self._lines.notes())
+        notes = [PARTITIONS] if self._runs else []
+        notes += self._lines.notes()
         if said["requeued"]:
             notes.append(
                 f"jobs that ran more than once, begun with their first run and paused between two: {said['requeued']}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from advisor.domain.slices import CurvePoint, SliceClass
 from dashboards.charts.figure import Chart, Key, Mark, axis, duration_axis, figure, line, mark_keys, uprights
+from dashboards.formats import minutes
 
 __all__ = ["slice_cost"]
 
@@ -94,7 +95,7 @@ def _thumb(one: SliceClass) -> tuple[Mark, ...]:
     if one.rule_of_thumb_minutes is None or one.rule_of_thumb_minutes <= 0:
         return ()
     return (
-        Mark(one.rule_of_thumb_minutes * 60, f"Rule of thumb, {_minutes(one.rule_of_thumb_minutes)}", "@muted", "dot"),
+        Mark(one.rule_of_thumb_minutes * 60, f"Rule of thumb, {minutes(one.rule_of_thumb_minutes)}", "@muted", "dot"),
     )
 
 

@@ -6,14 +6,17 @@ be here: reading data (``dashboards.routes``), markup (``templates``), chart spe
 
 from __future__ import annotations
 
+from dashboards.pages.demand_report import DemandReportPage, demand_report_page
 from dashboards.pages.duration_report import DurationReportPage, duration_report_page
 from dashboards.pages.frame import Page, Seen
 from dashboards.pages.jobs import JobPage, JobsPage, job_page, jobs_page
 from dashboards.pages.models import ModelsPage, models_page
 from dashboards.pages.overview import OverviewPage, overview_page
 from dashboards.pages.pool import PoolPage, pool_page
+from dashboards.pages.warm_report import WarmReportPage, warm_report_page
 
 __all__ = [
+    "DemandReportPage",
     "DurationReportPage",
     "JobPage",
     "JobsPage",
@@ -22,10 +25,13 @@ __all__ = [
     "Page",
     "PoolPage",
     "Seen",
+    "WarmReportPage",
+    "demand_report_page",
     "duration_report_page",
     "job_page",
     "jobs_page",
     "models_page",
     "overview_page",
     "pool_page",
+    "warm_report_page",
 ]

@@ -20,7 +20,7 @@ from dashboards.charts.quality import (
 from dashboards.formats import percent, signed
 from dashboards.pages.duration_measures import ERROR, MEASURES, PROMISED, WITHIN_2X, Measure, coverage, pinball
 
-__all__ = ["DurationReportPage", "duration_report_page"]
+__all__ = ["DurationReportPage", "ProtocolView", "duration_report_page", "protocol_view"]
 
 _FLOOR, _MODEL = "median_of_5", "model"
 _SECONDS_READ_WELL = 1000.0
@@ -103,7 +103,7 @@ class ProtocolView:
     """How the figures were measured, so that they can be measured again."""
 
     digest: Annotated[str, "Digest of the jobs: another history has another."]
-    jobs: Annotated[int, "Jobs in the history, those before the split included."]
+    jobs: Annotated[int, "Jobs or samples in the history, those before the split included."]
     split: Annotated[datetime | None, "From here on jobs were scored; what was known before it was learnt from."]
     refits: Annotated[int, "How often the model was fitted on the way; the other predictors stayed as they were."]
     seed: Annotated[int, "Seed of every random choice."]
@@ -147,7 +147,7 @@ def duration_report_page(report: DurationReport) -> DurationReportPage:
         decades=error_by_duration(report),
         groupings=_groupings(report, names),
         running=_running(report),
-        protocol=_protocol(report.protocol),
+        protocol=protocol_view(report.protocol),
     )
 
 
@@ -280,7 +280,8 @@ def _age(seconds: float) -> str:
     return shown_duration(seconds) if seconds < SECONDS_PER_HOUR else f"{seconds / SECONDS_PER_HOUR:g} h"
 
 
-def _protocol(protocol: RunProtocol) -> ProtocolView:
+def protocol_view(protocol: RunProtocol) -> ProtocolView:
+    """How a report's figures were measured."""
     return ProtocolView(
         digest=protocol.data_digest,
         jobs=protocol.rows,

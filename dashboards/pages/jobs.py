@@ -25,7 +25,8 @@ Predicted = Literal["at submission", "afterwards", "now"]
 class JobRow:
     """One job with its prediction, as the list shows it."""
 
-    id: Annotated[str, "Identity of the job."]
+    id: Annotated[str, "What its source calls the job."]
+    source: Annotated[str | None, "Whose job it is: another source may use the same id for another job."]
     url: Annotated[str, "The job's own page."]
     name: Annotated[str | None, "Name of the job."]
     user: Annotated[str | None, "Who submitted it."]
@@ -105,6 +106,7 @@ class JobPage(Page):
     """One job."""
 
     job: Annotated[JobRow, "The job as in the list of jobs."]
+    json_url: Annotated[str, "This page as JSON."]
     pool: Annotated[str, "The pool whose demand it belongs to."]
     start: Annotated[datetime | None, "When it started, UTC; none while it waits."]
     end: Annotated[datetime | None, "When it ended, UTC; none where that is not known."]
@@ -145,6 +147,7 @@ def job_page(seen: Seen, view: JobView) -> JobPage:
     return JobPage(
         frame=frame(seen),
         job=_row(view, seen.now),
+        json_url=_url(job, ".json"),
         pool=pool_of(job),
         start=job.start,
         end=job.end,
@@ -174,7 +177,8 @@ def _row(view: JobView, now: datetime | None) -> JobRow:
     job, durations = view.job, view.forecast.distribution
     return JobRow(
         id=job.id,
-        url=f"/jobs/{quote(job.id, safe='')}",
+        source=job.source,
+        url=_url(job),
         name=job.name,
         user=job.user,
         namespace=job.namespace,
@@ -186,6 +190,12 @@ def _row(view: JobView, now: datetime | None) -> JobRow:
         predicted=_predicted(view.promise),
         elapsed_seconds=view.elapsed_seconds,
     )
+
+
+def _url(job: Job, form: str = "") -> str:
+    """Where the page of ``job`` is, whatever jobs of the same id may come."""
+    whose = "" if job.source is None else f"?source={quote(job.source, safe='')}"
+    return f"/jobs/{quote(job.id, safe='')}{form}{whose}"
 
 
 def _predicted(promise: Promise | None) -> Predicted:

@@ -117,6 +117,7 @@ class PoolFields(Answer):
     changes: list[ProposedChange]
     patch: dict[str, Any] | None = Field(description="The allowed changes as a manifest for server-side apply.")
     manifests: list[dict[str, Any]] = Field(description="Objects of our own that belong beside the patch.")
+    manifest_notes: list[str] = Field(description="Where patch and manifests are of no use, for instance on Slurm.")
     reasons: Reasons
 
 

@@ -307,6 +307,7 @@ _POOL: dict[str, Any] = {
             "data": {"nodepool": "a100", "slice-length": "15m"},
         }
     ],
+    "manifest_notes": [],
     "reasons": [],
 }
 

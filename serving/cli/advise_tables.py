@@ -30,7 +30,7 @@ def advice_tables(advice: Advice, settings: Settings, *, manifests: bool = True)
     parts += _bullets([*map(str, advice.without_advice), *advice.reasons])
     parts.append(f"prices: {settings.prices.per_gpu_hour:g} {settings.prices.currency} per GPU-hour (settings)")
     if manifests:
-        parts += [to_yaml(its) for pool in advice.pools if (its := _manifests(pool))]
+        parts += [to_yaml(its, pool.manifest_notes) for pool in advice.pools if (its := _manifests(pool))]
     return parts
 
 

@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from advisor.domain.jobs import Job
-from advisor.domain.reports import DemandReport, HorizonScores
-from advisor.domain.units import SECONDS_PER_MINUTE, counted, shown_duration
-from advisor.errors import Refused
 from advisor.forecast.registry import CHALLENGER, CHAMPION
-from advisor.history.store import HistoryStore
-from advisor.settings import Settings, load_settings
-from advisor.telemetry.mapping import read_mapping
-from advisor.telemetry.series import read_series
-from advisor.telemetry.traces import TraceFile, TraceFormat
+from advisor.settings import load_settings
 from dashboards.report import duration_report_html
+from serving.cli.evaluate_demand import demand
 from serving.cli.evaluate_packing import packing
+from serving.cli.evaluate_warm import warm
+from serving.cli.histories import FormatOption, MappingOption, SplitOption, TraceOption, known_history
+from serving.cli.html_file import page_file, write_page
 from serving.cli.options import ConfigOption, DebugOption, HtmlOption, OutputOption
-from serving.cli.output import Output, minute, note, progress_bar, render, stages, table
+from serving.cli.output import Output, note, render, stages
 from serving.cli.training import backtest_settings, duration_tables
 from serving.logs import set_up_logs
 from serving.wiring import open_registry
 from training.backtest import evaluate_durations
-from training.demand_backtest import evaluate_demand
 from training.pipeline import registered_durations
 
-__all__ = ["app", "demand_tables"]
+__all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The measured quality on a trace or on the store.")
-
-TraceOption = Annotated[
-    Path | None, typer.Option("--trace", help="Trace file; without one, the store.", show_default=False)
-]
-FormatOption = Annotated[TraceFormat | None, typer.Option("--format", help="Layout of the trace.", show_default=False)]
-MappingOption = Annotated[
-    Path | None, typer.Option("--mapping", help="TOML file naming the columns; for --format table.", show_default=False)
-]
-SplitOption = Annotated[
-    float, typer.Option("--split", min=0.05, max=0.95, help="Share of the jobs, in time, before the held-out part.")
-]
 
 EveryGroupOption = Annotated[
     bool,
@@ -80,141 +60,18 @@ def durations(
     del debug
     set_up_logs()
     # An evaluation takes minutes: what cannot be written is said before it.
-    target = None if html is None else _page_file(html)
+    target = None if html is None else page_file(html)
     settings = load_settings(config)
-    history = _stored(settings) if trace is None else _of_trace(trace, trace_format, mapping)
+    history = known_history(settings, trace, trace_format, mapping)
     registered = registered_durations(open_registry(settings), CHAMPION, CHALLENGER) if trace is None else None
     with stages("evaluate") as progress:
         report = evaluate_durations(history.jobs, backtest_settings(settings, split), progress, registered)
     report = replace(report, protocol=replace(report.protocol, synthetic=history.synthetic))
     if target is not None:
-        _write(target, duration_report_html(report))
+        write_page(target, duration_report_html(report))
         note(f"the report is written to {target}")
     render(output, report.to_json(), lambda: duration_tables(report, every_group=every_group))
 
 
-@app.command("demand")
-def demand(
-    series: Annotated[list[Path], typer.Option("--series", help="Demand series (CSV); may be repeated.")],
-    mapping: Annotated[
-        list[Path], typer.Option("--mapping", help="Its mapping (TOML); one for each series, or one for all.")
-    ],
-    horizons: Annotated[str, typer.Option("--horizons", help="Minutes ahead, with commas.")] = "10,30,60",
-    output: OutputOption = Output.TABLE,
-    config: ConfigOption = None,
-    debug: DebugOption = False,
-) -> None:
-    """Losses, coverage and skill of the demand forecast on the last 30 % in time, beside the baselines."""
-    del debug, config
-    set_up_logs()
-    pairs = zip(series, _one_each(mapping, len(series)), strict=True)
-    known = [one for path, its in pairs for one in read_series(path, its)]
-    with progress_bar("evaluate") as step:
-        report = evaluate_demand(known, _minutes(horizons), progress=step)
-    render(output, report.to_json(), lambda: demand_tables(report))
-
-
-class _History(NamedTuple):
-    """The jobs to evaluate on, and whether they were generated."""
-
-    jobs: list[Job]
-    synthetic: bool
-
-
-def _stored(settings: Settings) -> _History:
-    with HistoryStore.open(settings.storage.history) as store:
-        last = store.last_event()
-        if last is None:
-            raise Refused("history", None, "an evaluation needs jobs", "Ingest some (gsa ingest), or name a --trace.")
-        return _History(store.jobs(last), store.is_synthetic())
-
-
-def _of_trace(path: Path, trace_format: TraceFormat | None, mapping: Path | None) -> _History:
-    if trace_format is None:
-        known = ", ".join(TraceFormat)
-        raise Refused("--format", None, f"a trace has one of the formats {known}", "Name it with --format.")
-    columns = None if mapping is None else read_mapping(mapping)
-    with progress_bar("read") as step:
-        batch = TraceFile(path, trace_format, columns, progress=step).read(None, datetime.now(UTC))
-    return _History(list(batch.jobs), batch.synthetic)
-
-
-def _page_file(path: Path) -> Path:
-    """The file to write a page to, in a folder where that can be done."""
-    target = path.expanduser().absolute()
-    try:
-        odd = target.is_symlink() or (target.exists() and not target.is_file())
-        writable = target.parent.is_dir() and os.access(target.parent, os.W_OK)
-    except OSError as error:
-        limit = f"the system takes no such name: {error.strerror}"
-        raise Refused("--html", str(path), limit, "Name a file in a folder of yours.") from error
-    if odd or not writable:
-        raise Refused("--html", str(path), "no plain file can be written there", "Name a file in a folder of yours.")
-    return target
-
-
-def _write(target: Path, page: str) -> None:
-    """Put the page in place whole; whoever has an older one open keeps reading it."""
-    fresh = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        fresh.write_text(page, encoding="utf-8")
-        fresh.replace(target)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise Refused("--html", str(target), f"it cannot be written ({error})", "Name another file.") from error
-
-
-def _one_each(mapping: list[Path], series: int) -> list[Path]:
-    if len(mapping) == 1:
-        return mapping * series
-    if len(mapping) != series:
-        raise Refused("--mapping", len(mapping), f"{series} series need as many, or one for all", "Repeat --mapping.")
-    return mapping
-
-
-def _minutes(text: str) -> tuple[int, ...]:
-    try:
-        found = tuple(sorted({int(part) for part in text.split(",")}))
-    except ValueError as error:
-        raise Refused("--horizons", text, "horizons are whole minutes with commas", "Write 10,30,60.") from error
-    if found[0] < 1:
-        raise Refused("--horizons", text, "a horizon is at least one minute ahead", "Write 10,30,60.")
-    return found
-
-
-_DEMAND_COLUMNS = ("pool, ahead", "served", "skill", "P90 loss", "MAE", "P90 coverage")
-_DEMAND_WORDS = (
-    "P90 loss: pinball loss of the 90 % quantile against that of constant (the present plus the changes this pool has "
-    "always seen). MAE: error of the median against that of persistence (as now). skill: share of the loss saved "
-    "against the best baseline. P90 coverage: share below and share up to the quantile, honest where 0.9 lies between."
-)
-
-
-def demand_tables(report: DemandReport) -> list[Table | str]:
-    """Every pool at every horizon, the model beside the simplest baselines."""
-    rows = [
-        _demand_row(f"{pool}, {shown_duration(minutes * SECONDS_PER_MINUTE)}", scores)
-        for pool, horizons in report.pools.items()
-        for minutes, scores in horizons.items()
-    ]
-    protocol = report.protocol
-    origin = f"{counted(protocol.rows, 'sample')}, split at {minute(protocol.split_time)} UTC"
-    return [
-        table("demand: the model on the held-out part", _DEMAND_COLUMNS, rows),
-        _DEMAND_WORDS,
-        f"{origin}, {counted(protocol.refits, 'fit')}. Every level and baseline: --output json",
-        *(f"- assumed: {assumption}" for assumption in protocol.assumed),
-    ]
-
-
-def _demand_row(name: str, scores: HorizonScores) -> tuple[object, ...]:
-    model, constant = scores.pinball["model"], scores.pinball.get("constant", {})
-    loss = _relative(model.get("0.9"), constant.get("0.9"))
-    mae = _relative(scores.mae.get("model"), scores.mae.get("persistence"))
-    bracket = scores.coverage.get("0.9")
-    covered = None if bracket is None else f"{bracket[0]:.3f}-{bracket[1]:.3f}"
-    return (name, scores.served, scores.skill, loss, mae, covered)
-
-
-def _relative(ours: float | None, theirs: float | None) -> str | None:
-    return None if ours is None or not theirs else f"{100 * (ours / theirs - 1):+.1f} %"
+app.command("demand")(demand)
+app.command("warm")(warm)

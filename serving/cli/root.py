@@ -45,6 +45,7 @@ COMMANDS: dict[str, Entry] = {
     "train": Entry("serving.cli.train", "Fit, calibrate, evaluate, register."),
     "models": Entry("serving.cli.models", "The model registry."),
     "evaluate": Entry("serving.cli.evaluate", "The measured quality on a trace or on the store."),
+    "backtest": Entry("serving.cli.backtest", "What-if on a history, every policy side by side."),
     "advise": Entry("serving.cli.advise", "One cycle, printed."),
     "demo": Entry("serving.cli.demo", "The whole product in one command: learn from a trace, advise, serve."),
     "serve": Entry("serving.cli.serve", "API and dashboard."),

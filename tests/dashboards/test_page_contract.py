@@ -21,14 +21,14 @@ from dashboards.pages import (
 )
 from dashboards.render import Renderer, as_json
 from tests.dashboards.recording import recorded
-from tests.dashboards.worlds import a_job_page, a_pool_page, seen, stale, unread
+from tests.dashboards.worlds import a_job_page, a_pool_page, of_two_sources, seen, stale, unread
 from tests.serving.fake_service import FakePages
 
 JOBS = FakePages().jobs(None, 100)
 PAGES = {
     "overview.html": (OverviewPage, [overview_page(world) for world in (seen(), stale(), unread())]),
     "pool.html": (PoolPage, [a_pool_page(0), a_pool_page(1)]),
-    "jobs.html": (JobsPage, [jobs_page(seen(), JOBS, "train", 100), jobs_page(seen(), (), "", 100)]),
+    "jobs.html": (JobsPage, [jobs_page(of_two_sources(), JOBS, "train", 100), jobs_page(seen(), (), "", 100)]),
     "models.html": (
         ModelsPage,
         [models_page(seen(), FakePages().kept, FakePages().models), models_page(unread(), None, None)],

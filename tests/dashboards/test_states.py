@@ -172,6 +172,16 @@ def test_the_manifest_says_which_namespace_must_be_there_first():
     assert with_own.count("# once, where it is not there yet: kubectl create namespace ours apiVersion") == 1
 
 
+def test_where_a_manifest_is_of_no_use_is_said_above_it_and_in_what_is_copied():
+    pool = replace(a_pool(), manifest_notes=("this pool's jobs all came\nfrom Slurm",))
+
+    shown = page("/pools/a100", FakePages(advice_now=an_advice(pool)))
+
+    assert "<strong>Before you apply it</strong> <span>this pool's jobs all came from Slurm</span>" in shown
+    assert "# note: this pool's jobs all came from Slurm apiVersion: karpenter.sh/v1" in shown
+    assert "Before you apply it" not in page("/pools/a100")
+
+
 def test_a_pool_that_is_as_it_should_be_says_so():
     pool = replace(a_pool(), changes=(), patch=None)
 
@@ -292,6 +302,36 @@ def test_jobs_are_listed_newest_first_and_lead_to_their_pages():
 
     assert urls[0] == "/jobs/vision%2Ftrain-21"
     assert all(get(app, url, headers=HTML).status_code == 200 for url in urls)
+
+
+TWINS = FakePages(
+    jobs_now=(a_job("1234", submit=NOON, source="slurm-a"), a_job("1234", submit=NOON, gpus=8.0, source="slurm/b ä"))
+)
+
+
+def test_jobs_of_two_sources_that_share_an_id_have_a_page_each():
+    app = an_app(pages=TWINS)
+
+    urls = re.findall(r'<a href="(/jobs/[^"]+)" title', get(app, "/jobs", headers=HTML).text)
+    shown = [get(app, html.unescape(url), headers=HTML).text for url in urls]
+    twins = [
+        get(app, html.unescape(re.findall(r'<a href="([^"]+)">This page as JSON', one)[0])).json() for one in shown
+    ]
+
+    assert urls == ["/jobs/1234?source=slurm-a", "/jobs/1234?source=slurm%2Fb%20%C3%A4"]
+    assert [(twin["job"]["source"], twin["job"]["gpus"]) for twin in twins] == [("slurm-a", 1.0), ("slurm/b ä", 8.0)]
+    assert "slurm-a" in shown[0]
+
+
+def test_an_id_of_several_sources_is_answered_with_their_names():
+    shown = page("/jobs/1234", TWINS, status=422)
+    told = get(an_app(pages=TWINS), "/jobs/1234.json")
+
+    assert "one each of slurm-a, slurm/b ä" in shown
+    assert "?source=slurm-a" in shown
+    assert told.status_code == 422
+    assert told.json()["errors"][0]["value"] == "1234"
+    assert page("/jobs/1234?source=slurm-c", TWINS, status=404)
 
 
 def test_a_long_id_is_shortened_for_show_and_whole_where_it_leads_and_in_its_title():

@@ -30,6 +30,11 @@ def stale() -> Seen:
     return seen(now=NOON + timedelta(hours=2))
 
 
+def of_two_sources() -> Seen:
+    """A world whose history came from two clusters."""
+    return seen(history=replace(FakePages().history(), sources=("slurm-a", "slurm-b")))
+
+
 def unread() -> Seen:
     """A world of which nothing could be read."""
     return seen(advice=None, history=None, money=None, troubles=("the database is locked",))

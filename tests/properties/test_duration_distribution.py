@@ -13,6 +13,7 @@ from scipy.integrate import quad
 
 from advisor.domain.forecasts import DurationDistribution
 from advisor.errors import Defect, Refused
+from tests.builders import lognormal_durations
 
 LEVELS = st.floats(0.001, 0.999)
 
@@ -135,3 +136,12 @@ def test_the_unforeseen_does_not_rule_the_mean_of_what_remains():
     cdf = 1.0 / (1.0 + np.exp(-(edges - math.log(900.0)) / 0.4))
     law = DurationDistribution(edges, (cdf - cdf[0]) / (cdf[-1] - cdf[0]))
     assert law.given_age(1.0).mean < 1.3 * law.mean
+
+
+@given(st.floats(10.0, 1e6), st.floats(0.2, 2.5), st.floats(1.0, 1e8), st.floats(30.0, 1e5))
+def test_ends_of_many_ages_are_those_of_the_remaining_law(median, sigma, age, within):
+    law = lognormal_durations(median, sigma)
+
+    (found,) = law.ends_within(np.array([age]), within)
+
+    assert found == pytest.approx(1.0 - law.given_age(age).survival(within), abs=0.02)

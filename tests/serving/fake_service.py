@@ -20,6 +20,7 @@ from advisor.domain.promises import KeptPromises
 from advisor.domain.slices import Allocation, Decision, Slice, SliceLength
 from advisor.errors import Transient
 from dashboards.data import DemandPoint, HistorySummary, JobView, RegisteredModel
+from serving.answers import of_several
 from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness, Unknown
 from tests.serving.fake_values import (
     NOON,
@@ -169,9 +170,11 @@ class FakePages:
         found = [job for job in self.jobs_now if text is None or text in f"{job.id} {job.user} {job.name}"]
         return tuple(self._view(job) for job in found[:limit])
 
-    def job(self, job_id: str) -> JobView | None:
-        found = next((job for job in self.jobs_now if job.id == job_id), None)
-        return None if found is None else self._view(found)
+    def job(self, job_id: str, source: str | None = None) -> JobView | None:
+        found = [job for job in self.jobs_now if job.id == job_id and source in {None, job.source}]
+        if len(found) > 1:
+            raise of_several("job", found, f"Ask for one, as in ?source={found[0].source}.")
+        return self._view(found[0]) if found else None
 
     def kept_promises(self, days: int) -> tuple[KeptPromises, ...]:
         if self.kept is None:

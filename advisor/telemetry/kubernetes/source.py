@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from advisor.domain.ingest import JobBatch
 from advisor.domain.start_latency import PoolStart, StartLatency
 from advisor.domain.units import utc
 from advisor.errors import Refused
-from advisor.telemetry.gangs import Work, work_of
+from advisor.telemetry.gangs import Work, uids_of, work_of
 from advisor.telemetry.kubernetes.creators import CreatorObject, CreatorReader, QueuedWorkload, read_queued
 from advisor.telemetry.kubernetes.kinds import CLAIMS, CREATORS, JOBS, NODES, PODS, WORKLOADS
 from advisor.telemetry.kubernetes.nodes import ClaimObject, NodeObject, read_claim_object, read_node_object
@@ -111,6 +112,7 @@ class KubernetesSource:
             accounts={work.job.id: work.account for work in known},
             reaches_back_to=self._began,
             seen_at=moment,
+            pods=uids_of(known),
         )
 
     def follow(self, seconds: float) -> None:
@@ -141,7 +143,9 @@ class KubernetesSource:
         self._denied.clear()
         self._absent.clear()
         if self._followed:
-            self._watch(_CATCH_UP_SECONDS)
+            # What may not be watched is listed, pods too: who follows has been told.
+            with suppress(Refused):
+                self._watch(_CATCH_UP_SECONDS)
         self._list(
             [each for each in self._all() if each.version is None or each.contact is None or each.contact <= began]
         )

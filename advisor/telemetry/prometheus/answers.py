@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.ingest import Rejection
+from advisor.domain.units import shown_moment
 from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.tally import RejectionTally
 
@@ -167,7 +168,7 @@ def _one_by_one(labels: dict[str, str], pairs: list[Any], tally: RejectionTally)
         try:
             good.append((moment, float(pair[1])))
         except (TypeError, ValueError, OverflowError):
-            tally.add(NOT_A_NUMBER, f"{labels}: {pair[1]}")
+            tally.add(NOT_A_NUMBER, f"{labels} at {shown_moment(moment)}: {pair[1]}")
     both = np.array(good, dtype=np.float64).reshape(-1, 2)
     return both[:, 0].copy(), both[:, 1].copy()
 

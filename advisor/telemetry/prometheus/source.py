@@ -13,7 +13,7 @@ from advisor.domain.usage import GpuUsage
 from advisor.errors import Refused
 from advisor.settings import PrometheusOptions
 from advisor.telemetry.dcgm.scales import Pins
-from advisor.telemetry.gangs import Work, work_of
+from advisor.telemetry.gangs import Work, uids_of, work_of
 from advisor.telemetry.prometheus.census import gpus_by_node
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.device_usage import DeviceUsage, Known, Progress
@@ -84,6 +84,7 @@ class PrometheusSource:
             accounts={work.job.id: work.account for work in news},
             reaches_back_to=begin,
             seen_at=_open_at(records.watch),
+            pods=uids_of(news),
         )
 
     def _nothing_there(self, begin: datetime, now: datetime) -> Refused:

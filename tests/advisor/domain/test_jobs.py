@@ -58,8 +58,8 @@ def test_starting_up_is_known_bit_by_bit() -> None:
     assert (runs.start, runs.image_pull_seconds) == (job.start, 90.0)
 
 
-ASKED = {"id", "submit", "gpus", "user", "namespace", "name", "image", "gpu_kind", "pool", "cpus", "nodes", "priority",
-         "time_limit_seconds", "calendar_known", "created_by"}  # fmt: skip
+ASKED = {"id", "source", "submit", "gpus", "user", "namespace", "name", "image", "gpu_kind", "pool", "cpus", "nodes",
+         "priority", "time_limit_seconds", "calendar_known", "created_by"}  # fmt: skip
 AFTERWARDS = {"start", "end", "outcome", "last_seen", "start_assumed", "scheduled", "restarts", "evictions",
               "paused_seconds", "image_pull_seconds", "usage", "told_by_node"}  # fmt: skip
 

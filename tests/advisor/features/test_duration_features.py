@@ -207,4 +207,4 @@ def test_an_empty_history_is_known_to_be_empty():
     features = DurationFeatures()
     assert ends(features, a_job()) == [0, 0, 0]
     assert math.isnan(asked(features, a_job())["all_median_100"])
-    assert not features.is_open("job-1")
+    assert not features.is_open(a_job("job-1").identity)

@@ -21,7 +21,7 @@ END = max(job.end for job in HISTORY if job.end is not None)
 
 
 def told(intake: Intake, now, *jobs: Job, source: str = "one") -> list[tuple[str, str]]:
-    intake.tell([(source, job) for job in jobs])
+    intake.tell([replace(job, source=source) for job in jobs])
     return [(one.event.job.id, one.event.kind.name) for one in intake.events(now)]
 
 
@@ -61,7 +61,7 @@ def test_the_same_told_again_changes_nothing():
 def test_what_comes_after_its_turn_is_handed_out_and_the_state_no_longer_exact():
     intake = Intake()
     told(intake, NOON + 5 * MINUTE, a_job("a", submit=NOON + 4 * MINUTE, seconds=None))
-    intake.tell([("one", a_job("late", seconds=60.0))])
+    intake.tell([a_job("late", seconds=60.0)])
 
     found = intake.events(NOON + 5 * MINUTE)
 
@@ -115,7 +115,7 @@ def test_a_pool_that_is_known_late_matters_to_no_duration():
     told(intake, NOON + 5 * MINUTE, BEGUN)
     told(intake, NOON + 5 * MINUTE, replace(BEGUN, pool="a100"))
     assert intake.exact
-    assert intake.jobs() == [("one", replace(BEGUN, pool="a100"))]
+    assert intake.jobs() == [replace(BEGUN, pool="a100")]
 
 
 def test_what_becomes_known_as_a_job_fares_corrects_nothing():
@@ -146,7 +146,7 @@ def test_two_sources_may_use_one_id():
     assert told(intake, NOON + MINUTE, a_job("1", submit=NOON + MINUTE, seconds=None), source="two") == [
         ("1", "SUBMITTED")
     ]
-    assert [source for source, _ in intake.jobs()] == ["one", "two"]
+    assert [job.source for job in intake.jobs()] == ["one", "two"]
 
 
 def test_time_that_moved_backwards_is_noticed():

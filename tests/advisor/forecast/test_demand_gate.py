@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from advisor.forecast import demand_gate
+from advisor.forecast.demand import LEVELS, median_held
 from advisor.forecast.demand_gate import MODEL, DailyLosses
 
 WEEKS = np.ones(14)
@@ -115,11 +116,25 @@ def test_quiet_fortnight_does_not_make_persistence_the_best():
     assert (verdict.served, verdict.best_baseline) == (MODEL, "constant")
 
 
-def test_model_whose_median_is_worse_than_persistence_is_not_served():
-    verdict = judged(WEEKS * 0.5, {"constant": WEEKS}, WEEKS * 1.05, WEEKS)
+def test_model_whose_median_is_worse_than_persistence_is_served_with_its_median_held():
+    """Its upper quantiles have earned their place; the median has not."""
+    worse = judged(WEEKS * 0.5, {"constant": WEEKS}, WEEKS * 1.05, WEEKS)
+    level = judged(WEEKS * 0.5, {"constant": WEEKS}, WEEKS * 1.01, WEEKS)
 
-    assert verdict.served == "constant"
-    assert verdict.reason == "no skill against persistence at the median"
+    assert (worse.served, worse.holds_median) == (MODEL, True)
+    assert (level.served, level.holds_median) == (MODEL, False)
+
+
+def test_median_that_is_held_leaves_quantiles_in_order():
+    gpus = np.sort(np.random.default_rng(1).uniform(0, 100, (50, len(LEVELS))), axis=1)
+    now = np.linspace(0, 120, 50)
+
+    held = median_held(gpus, now)
+
+    assert (held[:, LEVELS.index(0.5)] == now).all()
+    assert (np.diff(held, axis=1) >= 0).all()
+    upper = slice(LEVELS.index(0.5) + 1, None)
+    assert (held[:, upper] >= gpus[:, upper]).all()
 
 
 def test_where_only_persistence_has_spoken_it_is_served():

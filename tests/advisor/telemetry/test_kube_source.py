@@ -339,6 +339,19 @@ def test_a_kind_that_may_be_listed_and_not_watched_is_listed_at_every_read():
     assert not any("jobs could not be read" in note for note in batch.notes)
 
 
+def test_pods_that_may_be_listed_and_not_watched_are_listed_at_every_read():
+    cluster = Cluster(pods=[pod_object("first", started=1)])
+    cluster.unwatchable = {"pods"}
+    source = cluster.source()
+    with pytest.raises(Refused, match="Add a rule"):
+        source.follow(10.0)
+
+    cluster.lists["pods"].append(pod_object("second", created=20, started=21))
+    cluster.clock.advance(60.0)
+
+    assert [job.name for job in source.read(None, at(90)).jobs] == ["first", "second"]
+
+
 def test_the_first_run_of_work_that_goes_on_is_never_forgotten():
     work = job_object("train")
     cluster = Cluster(jobs=[work], pods=[job_pod("one", 10, started=10)])

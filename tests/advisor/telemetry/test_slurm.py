@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.domain.ingest import JobBatch
+from advisor.domain.ingest import PARTITIONS, JobBatch
 from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
 from advisor.history.store import HistoryStore
@@ -68,6 +68,7 @@ def test_every_column_finds_its_field(tmp_path):
             ),
         ),
         watermark=NOON + 2 * HOUR,
+        notes=(PARTITIONS,),
     )  # fmt: skip
 
 
@@ -349,7 +350,7 @@ def test_the_same_run_from_files_that_overlap_is_one_and_no_requeue(tmp_path):
     for lines in ((runs, line()), (line(), runs), (line(JobID="100"), "|".join(COLUMNS), runs, line())):
         batch = read(tmp_path, *lines, zone="UTC")
         assert [(job.id, job.outcome) for job in batch.jobs] == [("100", Outcome.COMPLETED)]
-        assert (batch.notes, batch.rejections) == ((), ())
+        assert (batch.notes, batch.rejections) == ((PARTITIONS,), ())
 
 
 def test_an_id_that_was_given_out_anew_belongs_to_its_last_job(tmp_path):

@@ -11,6 +11,7 @@ import yaml
 from typer import Typer
 from typer.testing import CliRunner, Result
 
+from advisor.domain.ingest import PARTITIONS
 from advisor.errors import Refused
 from serving.cli import history, ingest
 from tests.api_server import StandIn, kubeconfig_of, listening
@@ -80,7 +81,7 @@ def test_slurm_comes_in_under_the_cluster_s_name_and_in_its_zone(gsa, tmp_path):
             {"reason": "unknown_outcome:LOST", "count": 1, "of": "jobs",
              "example": "row 3: state 'LOST' is none of Slurm's"},
         ],
-        "watermark": "2026-03-02T12:00:00+00:00", "notes": [], "synthetic": False,
+        "watermark": "2026-03-02T12:00:00+00:00", "notes": [PARTITIONS], "synthetic": False,
     }  # fmt: skip
     shown = gsa(ingest.app, *arguments)
     assert "source west" in shown.stdout
