@@ -468,7 +468,7 @@ def test_a_batch_takes_only_tasks_of_its_size():
 @pytest.mark.parametrize(
     "more, field, says",
     [
-        ({"gpus": 10_000.0}, "gpus", "can have 1024 GPUs"),
+        ({"gpus": 10_000.0}, "gpus", "can have 1,024 GPUs"),
         ({"pool": "h100"}, "pool", "known pools are default"),
         ({"gpu_kind": "tpu"}, "gpu_kind", "GPU kinds are a100"),
         ({"deadline": NOON - timedelta(minutes=1), "submit": NOON - timedelta(hours=1)}, "deadline", "has passed"),
