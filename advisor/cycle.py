@@ -16,10 +16,10 @@ from advisor.domain.decisions import DecisionRecord
 from advisor.domain.forecasts import DemandForecast, DurationForecast, RiseForecast
 from advisor.domain.jobs import Job, pool_of
 from advisor.domain.nodepools import ClusterSnapshot, NodePool
-from advisor.domain.plans import Advice, Mode, PoolAdvice
+from advisor.domain.plans import Advice, Mode, PoolAdvice, PoolWithoutAdvice
 from advisor.domain.start_latency import StartLatency
 from advisor.domain.units import counted
-from advisor.errors import Refused
+from advisor.errors import Refused, Transient
 from advisor.planning.advice import AdviceTerms, PoolForesight, advise_pool, gpu_need
 from advisor.planning.costs import Prices
 from advisor.planning.durations import PoolDurations
@@ -113,36 +113,35 @@ class AdviceCycle:
         A pool that cannot be advised on is named with the reason and stops no other.
 
         Raises:
-            Transient: the cluster cannot be observed.
-            Refused: no pool at all can be advised on.
+            Transient: the cluster cannot be observed, or no pool at all can be advised on.
         """
         now = inputs.now
         snapshot = self._cluster.observe()
         grouped = _by_pool(jobs, snapshot.pools)
         advised: dict[str, PoolAdvice] = {}
         needs: dict[str, tuple[GpuNeed, ...]] = {}
-        refused: dict[str, Refused] = {}
+        without: list[PoolWithoutAdvice] = []
         for pool in snapshot.pools:
             try:
                 foresight = self._foresight(pool, grouped.get(pool.name, ()), now, memory)
                 advice = advise_pool(pool, snapshot, foresight, self._terms.advice, self._terms.prices, now)
             except Refused as error:
-                refused[pool.name] = error
+                without.append(PoolWithoutAdvice(pool.name, str(error)))
                 continue
             need = gpu_need(foresight.demand, advice.warm, self._terms.advice)
             advised[pool.name] = advice
             needs[pool.name] = (*foresight.recent_needs, GpuNeed(now, need))
-        if refused and not advised:
-            raise next(iter(refused.values()))
+        if without and not advised:
+            raise Transient("; ".join(map(str, without)))
         homeless = sorted(set(grouped) - {pool.name for pool in snapshot.pools})
         advice_of_all = Advice(
             time=now,
             mode=self._terms.mode,
             pools=tuple(advised.values()),
             models=dict(models),
+            without_advice=tuple(without),
             reasons=(
                 *snapshot.notes,
-                *(f"no advice for pool {name}: {error}" for name, error in refused.items()),
                 *(_homeless(name, len(grouped[name])) for name in homeless),
             ),
         )
@@ -183,9 +182,7 @@ class AdviceCycle:
 
 def _like(job: Job, now: datetime) -> Job:
     """A job not yet submitted that asks for what ``job`` asked for."""
-    return replace(
-        job, id=f"next:{job.id}", submit=now, start=None, end=None, outcome=None, last_seen=None, start_assumed=False
-    )
+    return replace(job.as_asked(), id=f"next:{job.id}", submit=now)
 
 
 def _by_pool(jobs: Sequence[Job], pools: Sequence[NodePool]) -> dict[str, list[Job]]:

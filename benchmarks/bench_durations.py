@@ -77,10 +77,7 @@ def _asking(history: list[Job]) -> None:
         raise SystemExit("too few jobs to fit")
     predictor = DurationPredictor(model)
     predictor.replay(history, now)
-    asks = [
-        replace(job, id=f"ask-{n}", submit=now, start=None, end=None, outcome=None, last_seen=None)
-        for n, job in enumerate(history[-BATCH:])
-    ]
+    asks = [replace(job.as_asked(), id=f"ask-{n}", submit=now) for n, job in enumerate(history[-BATCH:])]
     bare = _median_ms(_look_ups(model))
     print(f"{'':<32}{'p50 ms':>10}{'x bare':>9}")
     rows = {

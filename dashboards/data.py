@@ -12,7 +12,16 @@ from advisor.domain.jobs import Job
 from advisor.domain.plans import Advice, Money
 from advisor.domain.promises import KeptPromises, Promise
 
-__all__ = ["DashboardData", "DemandPoint", "HistorySummary", "JobView"]
+__all__ = [
+    "Compared",
+    "DashboardData",
+    "DemandPoint",
+    "HistorySummary",
+    "JobView",
+    "ModelVersion",
+    "PoolSkill",
+    "RegisteredModel",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +63,54 @@ class HistorySummary:
     synthetic: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A measure (``log_mae``, ``pinball_90``; smaller is better) of the model and of a rival on the same jobs."""
+
+    measure: str
+    model: float
+    rival: str
+    of_rival: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSkill:
+    """The skill of the demand model against the best baseline, in one pool at one horizon."""
+
+    pool: str
+    minutes: int
+    skill: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelVersion:
+    """One registered version: from what it was made, when, how it measured, and which alias it holds.
+
+    ``rows`` are the jobs it was made from, ``fitted_until`` the last moment of history it has seen. ``compared`` and
+    ``skills`` were measured before it was ever served, ``reasons`` are why it was, or was not, promoted.
+    """
+
+    version: str
+    aliases: tuple[str, ...]
+    made_at: datetime
+    fitted_until: datetime
+    rows: int
+    data_digest: str
+    synthetic: bool
+    compared: tuple[Compared, ...] = ()
+    skills: tuple[PoolSkill, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredModel:
+    """What is registered under one name: some versions, newest first, and how many there are ``in_all``."""
+
+    name: str
+    versions: tuple[ModelVersion, ...]
+    in_all: int
+
+
 class DashboardData(Protocol):
     """Everything the pages read."""
 
@@ -81,10 +138,14 @@ class DashboardData(Protocol):
         """The newest jobs whose id, user, namespace or name holds ``text``."""
         ...
 
-    def job(self, job_id: str) -> JobView | None:
-        """One job, None if it is unknown."""
+    def job(self, job_id: str, source: str | None = None) -> JobView | None:
+        """One job, None if it is unknown; Refused if several sources have one of that id and none is named."""
         ...
 
     def kept_promises(self, days: int) -> tuple[KeptPromises, ...]:
-        """How promises to jobs submitted in the last ``days`` were kept, by day (UTC), oldest first."""
+        """How promises to jobs submitted in the last ``days`` were kept, by day (UTC) and origin, oldest first."""
+        ...
+
+    def registered(self) -> tuple[RegisteredModel, ...]:
+        """What the registry holds; Transient if it cannot be reached."""
         ...

@@ -20,12 +20,14 @@ __all__ = [
     "money",
     "percent",
     "seconds",
+    "short",
     "signed",
     "times",
     "words",
 ]
 
 UNKNOWN = "\u2013"
+_SHORT = 24
 
 
 def minutes(value: float | None) -> str:
@@ -102,6 +104,11 @@ def age(value: float | None) -> str:
     return "just now" if value < 60 else f"{shown_duration(value)} ago"
 
 
+def short(text: str) -> str:
+    """A long identity by its beginning and its end: ``0f6c1d2e-7a4b…9c41d2e0``; whole up to 24 characters."""
+    return text if len(text) <= _SHORT else f"{text[:13]}\u2026{text[-8:]}"
+
+
 def words(class_name: str) -> str:
     """The name of a context class as a heading: ``DemandView`` is ``Demand``."""
     parts = [part for part in re.findall("[A-Z][a-z]*", class_name) if part not in {"Page", "View", "Row", "Line"}]
@@ -111,6 +118,7 @@ def words(class_name: str) -> str:
 FORMATS = {
     "minutes": minutes,
     "seconds": seconds,
+    "short": short,
     "gpus": gpus,
     "count": count,
     "percent": percent,

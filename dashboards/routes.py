@@ -35,6 +35,7 @@ _PROMISE_DAYS = 84
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 Read = TypeVar("Read")
+Whose = Annotated[str | None, Query(max_length=200, description="The source of the job, where several have its id.")]
 Search = Annotated[str, Query(max_length=200, description="What id, user, namespace or name must hold.")]
 
 
@@ -94,11 +95,11 @@ class Dashboard:
     def _jobs_json(self, q: Search = "") -> Response:
         return _json(self._jobs_page(q))
 
-    def _job(self, job_id: str) -> Response:
-        return self._page("job.html", self._job_page(job_id))
+    def _job(self, job_id: str, source: Whose = None) -> Response:
+        return self._page("job.html", self._job_page(job_id, source))
 
-    def _job_json(self, job_id: str) -> Response:
-        return _json(self._job_page(job_id))
+    def _job_json(self, job_id: str, source: Whose = None) -> Response:
+        return _json(self._job_page(job_id, source))
 
     def _models(self) -> Response:
         return self._page("models.html", self._models_page())
@@ -125,7 +126,7 @@ class Dashboard:
         if seen.advice is None:
             # Without advice there is nothing to say of a pool, and whoever asks is told why.
             raise Transient("; ".join(seen.troubles))
-        found = next((entry for entry in seen.advice.pools if entry.pool == pool), None)
+        found = seen.advice.of_pool(pool)
         if found is None:
             raise HTTPException(404)
         return build_pool_page(seen, found, self._data.recent_demand(pool, _RECENT_HOURS))
@@ -133,8 +134,8 @@ class Dashboard:
     def _jobs_page(self, query: str) -> JobsPage:
         return jobs_page(self._seen(), self._data.jobs(query or None, _MOST_JOBS), query, _MOST_JOBS)
 
-    def _job_page(self, job_id: str) -> JobPage:
-        view = self._data.job(job_id)
+    def _job_page(self, job_id: str, source: str | None) -> JobPage:
+        view = self._data.job(job_id, source)
         if view is None:
             raise HTTPException(404)
         return job_page(self._seen(), view)
@@ -142,7 +143,8 @@ class Dashboard:
     def _models_page(self) -> ModelsPage:
         troubles: list[str] = []
         kept = _unless_trouble(lambda: self._data.kept_promises(_PROMISE_DAYS), troubles)
-        return models_page(self._seen(troubles), kept or ())
+        registered = _unless_trouble(self._data.registered, troubles)
+        return models_page(self._seen(troubles), kept, registered)
 
     def _seen(self, known_troubles: Sequence[str] = ()) -> Seen:
         troubles = list(known_troubles)

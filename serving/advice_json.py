@@ -7,6 +7,7 @@ finite; what is not known, or does not apply, is null, and where that may happen
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -34,7 +35,12 @@ def moment(time: datetime) -> str:
 
 def advice_document(advice: Advice) -> dict[str, Any]:
     """The whole advice of one cycle, every pool with its curves and reasons."""
-    return {**_cycle(advice), "pools": [_pool(pool) for pool in advice.pools], "reasons": list(advice.reasons)}
+    return {
+        **_cycle(advice),
+        "pools": [_pool(pool) for pool in advice.pools],
+        "without_advice": [asdict(one) for one in advice.without_advice],
+        "reasons": list(advice.reasons),
+    }
 
 
 def pool_document(advice: Advice, pool: PoolAdvice) -> dict[str, Any]:
@@ -91,6 +97,7 @@ def _pool(pool: PoolAdvice) -> dict[str, Any]:
         "changes": [_change(change) for change in pool.changes],
         "patch": pool.patch,
         "manifests": list(pool.manifests),
+        "manifest_notes": list(pool.manifest_notes),
         "reasons": list(pool.reasons),
     }
 

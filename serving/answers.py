@@ -10,17 +10,25 @@ from typing import NamedTuple
 from advisor.cycle import CycleMemory
 from advisor.domain.explanations import DurationExplanation
 from advisor.domain.forecasts import DurationDistribution, DurationForecast
-from advisor.domain.jobs import Job
+from advisor.domain.jobs import Job, JobIdentity
 from advisor.domain.nodepools import ClusterSnapshot, Workload
 from advisor.domain.plans import Advice
 from advisor.domain.promises import Promise
 from advisor.domain.slices import SliceLength, SliceRequest
-from advisor.errors import Defect
+from advisor.errors import Defect, Refused
 from dashboards.data import HistorySummary, JobView
 from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk
 from serving.foresight import Foresight
 
-__all__ = ["LiveState", "duration_answers", "job_views", "remaining_of_running", "searched_text", "slice_request"]
+__all__ = [
+    "LiveState",
+    "duration_answers",
+    "job_views",
+    "of_several",
+    "remaining_of_running",
+    "searched_text",
+    "slice_request",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,17 +111,40 @@ def slice_request(ask: AllocationAsk, answer: DurationAnswer, now: datetime) -> 
 
 
 def remaining_of_running(state: LiveState) -> dict[str, DurationDistribution]:
-    """How much longer each running workload of the snapshot may take."""
+    """How much longer each running workload of the snapshot may take.
+
+    Raises:
+        Refused: a workload names a job that several sources have, and not its source.
+    """
     running = [w for w in state.snapshot.workloads if w.start is not None and w.node is not None and not w.placeholder]
     ages = [(state.now - w.start).total_seconds() for w in running if w.start is not None]
-    jobs = [_of_workload(workload) for workload in running]
+    jobs = [_of_workload(workload, _source_of(workload, state.foresight)) for workload in running]
     forecasts = state.foresight.forecast(jobs, state.now, [max(0.0, age) for age in ages])
     return {workload.id: one.distribution for workload, one in zip(running, forecasts, strict=True)}
 
 
-def _of_workload(workload: Workload) -> Job:
+def _source_of(workload: Workload, foresight: Foresight) -> str | None:
+    """Whose job the workload is, where the history knows it as one that has not ended."""
+    if workload.job_id is None or workload.job_source is not None:
+        return workload.job_source
+    _, found = foresight.called(workload.job_id)
+    there = [job for job in found if job.gone_at is None]
+    if len(there) > 1:
+        where = f"job_id of workload {workload.id}"
+        raise of_several(where, there, "Name one of them as job_source in the description of the cluster.")
+    return there[0].source if there else None
+
+
+def of_several(where: str, jobs: Sequence[Job], remedy: str) -> Refused:
+    """The refusal to choose between ``jobs``, which share the id that stood in ``where``."""
+    sources = ", ".join(job.source or "none" for job in jobs)
+    return Refused(where, jobs[0].id, f"it names {len(jobs)} jobs, one each of {sources}", remedy)
+
+
+def _of_workload(workload: Workload, source: str | None) -> Job:
     return Job(
         id=workload.job_id or f"workload:{workload.id}",
+        source=source,
         submit=workload.submit,
         start=workload.start,
         gpus=workload.gpus,
@@ -132,18 +163,18 @@ def searched_text(job: Job) -> str:
 def job_views(
     foresight: Foresight,
     now: datetime,
-    jobs: Sequence[tuple[str, Job]],
-    promises: Mapping[tuple[str, str], Promise],
+    jobs: Sequence[Job],
+    promises: Mapping[JobIdentity, Promise],
     *,
     explain: bool = False,
 ) -> list[JobView]:
-    """The ``jobs`` (with their sources) as known at ``now``, each with what it was promised.
+    """The ``jobs`` as known at ``now``, each with what it was promised.
 
     An open job without a promise is answered from what was known at its submission; of one that is gone only the
     promise is kept, so that it must have one. Open jobs are explained on request.
     """
-    places = [place for place, (_, job) in enumerate(jobs) if job.gone_at is None]
-    open_now = [jobs[place][1] for place in places]
+    places = [place for place, job in enumerate(jobs) if job.gone_at is None]
+    open_now = [jobs[place] for place in places]
     ages = [job.elapsed_seconds(now) or 0.0 for job in open_now]
     with foresight.looking() as look:
         whole = look.durations.forecast(open_now, now)
@@ -151,9 +182,7 @@ def job_views(
         why = look.durations.explain(open_now, now, ages) if explain else [None] * len(open_now)
     named = [look.champions.named_by_registry(forecast) for forecast in whole]
     asked = dict(zip(places, map(_Asked, named, aged, why), strict=True))
-    return [
-        _view(job, now, promises.get((source, job.id)), asked.get(place)) for place, (source, job) in enumerate(jobs)
-    ]
+    return [_view(job, now, promises.get(job.identity), asked.get(place)) for place, job in enumerate(jobs)]
 
 
 class _Asked(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import structlog
 
 from advisor.clock import Clock
-from advisor.domain.ingest import JobBatch
+from advisor.domain.ingest import JobBatch, left_out
 from advisor.errors import AdvisorError
 from advisor.history.store import HistoryStore
 from advisor.telemetry.collector import Collected, collect
@@ -106,7 +106,7 @@ class CollectLoop:
             added=done.added,
             changed=done.changed,
             unchanged=done.unchanged,
-            left_out=sum(each.count for each in done.rejections),
+            left_out={str(of): count for of, count in left_out(done.rejections).items()},
             watermark=None if done.watermark is None else done.watermark.isoformat(),
             seconds=round((self._rhythm.clock.now() - began).total_seconds(), 3),
         )

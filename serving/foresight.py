@@ -89,7 +89,7 @@ class Foresight:
             return True
 
     def _follow(self, now: datetime, revision: int, most: int | None) -> bool:
-        jobs: Sequence[tuple[str, Job]] = ()
+        jobs: Sequence[Job] = ()
         if revision != self._revision:
             changes = self._history.changed_since(self._revision)
             revision, jobs = changes.revision, changes.jobs
@@ -144,7 +144,7 @@ class Foresight:
 
     def _promise(self, told: Told, now: datetime, *, replayed: bool) -> Promise:
         job, moment = told.event.job, told.event.moment
-        (forecast,) = self._durations.forecast([job.as_of(moment) or job], moment)
+        (forecast,) = self._durations.forecast([job.as_asked()], moment)
         named = self.champions.named_by_registry(forecast)
         return Promise.of(told.key.source, told.key.id, named, now, replayed=replayed)
 
@@ -186,9 +186,14 @@ class Foresight:
         with self.looking() as look:
             return look.durations.forecast(jobs, now, elapsed)
 
-    def jobs(self) -> tuple[datetime, list[tuple[str, Job]]]:
-        """Now, and every job with its source as known now, by submission, then id."""
+    def jobs(self) -> tuple[datetime, list[Job]]:
+        """Now, and every job as known now, by submission, then id, then source."""
         with self._turn:
             now, stored = self.now, self._intake.jobs()
-        known = ((source, job.as_of(now)) for source, job in stored)
-        return now, [(source, job) for source, job in known if job is not None]
+        return now, [known for job in stored if (known := job.as_of(now)) is not None]
+
+    def called(self, job_id: str) -> tuple[datetime, list[Job]]:
+        """Now, and the jobs of that id as known now, one a source at most, by the names of their sources."""
+        with self._turn:
+            now, stored = self.now, self._intake.called(job_id)
+        return now, [known for job in stored if (known := job.as_of(now)) is not None]

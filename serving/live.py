@@ -24,20 +24,21 @@ from advisor.domain.plans import Advice, Money
 from advisor.domain.promises import KeptPromises
 from advisor.domain.slices import Allocation
 from advisor.errors import AdvisorError, Transient
-from advisor.forecast.registry import DEMAND, DURATIONS, ModelRegistry
+from advisor.forecast.registry import ModelRegistry
 from advisor.history.status import HistoryStatus
 from advisor.history.store import HistoryStore
 from advisor.planning.allocator import allocate
 from advisor.reconciler.pacing import RecentWants
 from advisor.reconciler.reconcile import ReconcileInputs
 from advisor.settings import Settings
-from dashboards.data import DemandPoint, HistorySummary, JobView
+from dashboards.data import DemandPoint, HistorySummary, JobView, RegisteredModel
 from serving import wiring
 from serving.advice_json import advice_document
 from serving.answers import (
     LiveState,
     duration_answers,
     job_views,
+    of_several,
     remaining_of_running,
     searched_text,
     slice_request,
@@ -45,6 +46,8 @@ from serving.answers import (
 from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness, Unknown
 from serving.champions import Champions
 from serving.foresight import Foresight
+from serving.manifest_notes import with_manifest_notes
+from serving.model_shelf import ModelShelf
 from serving.wiring import ClusterChoice, ClusterKind
 
 __all__ = ["LiveAdvisor", "LiveParts"]
@@ -79,6 +82,7 @@ class LiveAdvisor:
 
     def __init__(self, parts: LiveParts) -> None:
         self._parts = parts
+        self._shelf = ModelShelf(parts.registry)
         self._state: LiveState | None = None
         self._failure: str | None = "the first cycle has not finished yet"
         self._one_at_a_time = threading.Lock()
@@ -127,8 +131,9 @@ class LiveAdvisor:
         parts, last = self._parts, self._state
         foresight = self._foresight(last)
         now, known = foresight.jobs()
-        jobs = tuple(job for _, job in known)
-        summary = self._summary(jobs, now)
+        jobs = tuple(known)
+        status = parts.history.status()
+        summary = self._summary(status, jobs, now)
         cluster = wiring.open_cluster(parts.cluster, jobs, now)
         starts = parts.history.start_latencies(now)
         cycle = AdviceCycle(cluster, foresight, foresight.demand, wiring.cycle_terms(parts.settings), starts)
@@ -139,6 +144,7 @@ class LiveAdvisor:
             synthetic=summary.synthetic,
             reasons=(*outcome.advice.reasons, *foresight.champions.reasons),
         )
+        advice = with_manifest_notes(advice, [(job.source or "", job) for job in known], status.partitioned)
         self._keep(now, advice, outcome.decisions)
         return LiveState(
             now=now,
@@ -181,7 +187,7 @@ class LiveAdvisor:
             return parts.clock.now()
         last = parts.history.last_submit()
         if last is None:
-            raise Transient("the history is empty; ingest one first: gsa ingest trace ...")
+            raise Transient("the history is empty; ingest one first (gsa ingest)")
         return last
 
     def _inputs(self, now: datetime) -> ReconcileInputs:
@@ -196,8 +202,7 @@ class LiveAdvisor:
             cluster_assumed=parts.cluster.kind is ClusterKind.MEMORY and parts.cluster.file is None,
         )
 
-    def _summary(self, jobs: Sequence[Job], now: datetime) -> HistorySummary:
-        status = self._parts.history.status()
+    def _summary(self, status: HistoryStatus, jobs: Sequence[Job], now: datetime) -> HistorySummary:
         return HistorySummary(
             jobs=len(jobs),
             first=jobs[0].submit if jobs else None,
@@ -230,11 +235,14 @@ class LiveAdvisor:
 
     def demand(self, pool: str | None) -> tuple[DemandForecast, ...]:
         """Forecasts of every pool, or of one."""
-        found = tuple(one.demand for one in self._current().advice.pools if pool is None or one.pool == pool)
-        if pool is not None and not found:
-            known = ", ".join(one.pool for one in self._current().advice.pools)
+        advice = self._current().advice
+        if pool is None:
+            return tuple(one.demand for one in advice.pools)
+        found = advice.of_pool(pool)
+        if found is None:
+            known = ", ".join(one.pool for one in advice.pools)
             raise Unknown("pool", pool, f"known pools are {known}", "Use one of them.")
-        return found
+        return (found.demand,)
 
     def advice(self) -> Advice:
         """The newest advice."""
@@ -246,25 +254,12 @@ class LiveAdvisor:
         answers = duration_answers(state, [ask.job for ask in asks])
         requests = [slice_request(ask, answer, state.now) for ask, answer in zip(asks, answers, strict=True)]
         plans = {one.pool: one.slice_plan for one in state.advice.pools}
-        terms = wiring.allocation_terms(self._parts.settings)
+        terms = wiring.allocation_terms(self._parts.settings, state.advice)
         return allocate(state.snapshot, requests, plans, terms, state.now, remaining_of_running(state))
 
     def models(self) -> tuple[ModelSummary, ...]:
         """Registered versions, newest first."""
-        return tuple(
-            ModelSummary(
-                name=name,
-                version=found.version,
-                aliases=found.aliases,
-                created=found.card.made_at,
-                data_digest=found.card.data_digest,
-                measures=found.card.measures,
-                reasons=found.card.reasons,
-                synthetic=found.card.synthetic,
-            )
-            for name in (DURATIONS, DEMAND)
-            for found in self._parts.registry.versions(name)
-        )
+        return self._shelf.summaries()
 
     def readiness(self) -> Readiness:
         """Ready once a state stands; a later failure is told beside it."""
@@ -306,28 +301,38 @@ class LiveAdvisor:
         foresight = self._current().foresight
         now, known = foresight.jobs()
         wanted = text.lower() if text else ""
-        found = iter([one for one in reversed(known) if wanted in searched_text(one[1])])
+        found = iter([one for one in reversed(known) if wanted in searched_text(one)])
         views: list[JobView] = []
         while len(views) < limit and (some := list(islice(found, max(limit, _JOBS_AT_A_TIME)))):
-            promises = self._parts.history.promises([(source, job.id) for source, job in some])
-            shown = [one for one in some if one[1].gone_at is None or (one[0], one[1].id) in promises]
+            promises = self._parts.history.promises([job.identity for job in some])
+            shown = [job for job in some if job.gone_at is None or job.identity in promises]
             views += job_views(foresight, now, shown[: limit - len(views)], promises)
         return tuple(views)
 
-    def job(self, job_id: str) -> JobView | None:
-        """One job, None if it is unknown, or ended without a promise ever made to it."""
+    def job(self, job_id: str, source: str | None = None) -> JobView | None:
+        """One job, None if it is unknown, or ended without a promise ever made to it.
+
+        Raises:
+            Refused: several sources have a job of that id, and ``source`` names none.
+        """
         foresight = self._current().foresight
-        now, known = foresight.jobs()
-        found = [one for one in reversed(known) if one[1].id == job_id][:1]
-        promises = self._parts.history.promises([(source, job.id) for source, job in found])
-        shown = [one for one in found if one[1].gone_at is None or promises]
+        now, called = foresight.called(job_id)
+        found = [job for job in called if source is None or job.source == source]
+        promises = self._parts.history.promises([job.identity for job in found])
+        shown = [job for job in found if job.gone_at is None or job.identity in promises]
+        if len(shown) > 1:
+            raise of_several("job", shown, f"Ask for one, as in ?source={shown[0].source}.")
         return next(iter(job_views(foresight, now, shown, promises, explain=True)), None)
 
     def kept_promises(self, days: int) -> tuple[KeptPromises, ...]:
-        """How promises to jobs submitted in the last ``days`` were kept, by day (UTC), oldest first."""
+        """How promises to jobs submitted in the last ``days`` were kept, by day (UTC) and origin, oldest first."""
         now = self._current().foresight.now
         since = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days - 1)
         return tuple(self._parts.history.kept_promises(now, since))
+
+    def registered(self) -> tuple[RegisteredModel, ...]:
+        """What the registry holds."""
+        return self._shelf.registered()
 
 
 def _first_memory(parts: LiveParts) -> CycleMemory:

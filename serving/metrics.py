@@ -40,10 +40,14 @@ GAUGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "gsa_demand_now_gpus": ("GPUs running and pending now.", ("pool",)),
     "gsa_demand_skill_ratio": ("1 - loss / best baseline's loss, where it was scored.", ("pool", "horizon_minutes")),
     "gsa_changes": ("Changes proposed in the newest advice.", ("pool", "allowed")),
+    "gsa_pool_without_advice": ("1 for a pool that the newest cycle could not advise on.", ("pool",)),
     "gsa_model_info": ("1 for the version served; version is empty where a baseline is.", ("model", "version")),
     "gsa_advice_age_seconds": ("Age of the newest advice.", ()),
     "gsa_history_jobs": ("Jobs in the history.", ()),
-    "gsa_history_dropped_rows": ("Rows left out of the history, over all reasons.", ()),
+    "gsa_history_dropped_rows": (
+        "Jobs, pods and samples left out of the history, over all reasons together.",
+        (),
+    ),
     "gsa_history_age_seconds": ("Seconds since the last event in the history.", ()),
 }
 """Every gauge: what it means and its labels."""
@@ -141,6 +145,8 @@ class _AdviceCollector(Collector):
 def _add_advice(gauges: _Gauges, advice: Advice) -> None:
     for model, version in sorted(advice.models.items()):
         gauges.add("gsa_model_info", 1.0, model, version or "")
+    for one in advice.without_advice:
+        gauges.add("gsa_pool_without_advice", 1.0, one.pool)
     for pool in advice.pools:
         _add_pool(gauges, pool)
         _add_slices(gauges, pool)

@@ -19,7 +19,7 @@ from advisor.cluster.port import ClusterPort
 from advisor.cycle import CycleTerms
 from advisor.domain.jobs import Job, pool_of
 from advisor.domain.nodepools import ClusterSnapshot
-from advisor.domain.plans import Money
+from advisor.domain.plans import Advice, Money
 from advisor.errors import Refused
 from advisor.forecast.registry import ModelRegistry
 from advisor.history.store import HistoryStore
@@ -41,6 +41,7 @@ __all__ = [
     "open_cluster",
     "open_history",
     "open_registry",
+    "prices_of",
 ]
 
 _SHARED_BOOT_WEIGHT, _SEPARATE_BOOT_WEIGHT = 1.0, 0.5
@@ -115,14 +116,14 @@ def _with_kinds(snapshot: ClusterSnapshot, jobs: Sequence[Job]) -> ClusterSnapsh
 
 def money(settings: Settings) -> Money:
     """The prices as they are shown."""
-    return _prices(settings).money
+    return prices_of(settings).money
 
 
 def cycle_terms(settings: Settings) -> CycleTerms:
     """The terms of one advice cycle."""
     return CycleTerms(
         advice=AdviceTerms(slices=_slice_terms(settings), warm=_warm_terms(settings)),
-        prices=_prices(settings),
+        prices=prices_of(settings),
         mode=settings.mode,
     )
 
@@ -140,17 +141,19 @@ def guard_rules(settings: Settings) -> GuardRules:
     )
 
 
-def allocation_terms(settings: Settings) -> AllocationTerms:
-    """How requests for slices are placed."""
+def allocation_terms(settings: Settings, advice: Advice) -> AllocationTerms:
+    """How requests for slices are placed: in each pool with the start latency that ``advice`` plans it with."""
     return replace(
         AllocationTerms(),
         minimum_slice_minutes=settings.slices.least_minutes,
         default_slice_minutes=settings.slices.current_minutes,
         start_latency_seconds=settings.warm.start_latency_seconds,
+        start_latencies={pool.pool: pool.warm.start_latency_seconds for pool in advice.pools},
     )
 
 
-def _prices(settings: Settings) -> Prices:
+def prices_of(settings: Settings) -> Prices:
+    """What GPU time and waiting cost."""
     prices = settings.prices
     return Prices(
         per_gpu_hour=prices.per_gpu_hour,

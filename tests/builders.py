@@ -29,6 +29,41 @@ def a_job(name: str = "job-1", *, submit: datetime = NOON, seconds: float | None
     return Job(**fields)
 
 
+def a_job_of_every_field(**more: Any) -> Job:
+    """A job of which everything is known: no field has the value it would have by default."""
+    fields: dict[str, Any] = {
+        "source": "slurm",
+        "id": "full",
+        "submit": NOON,
+        "gpus": 4.0,
+        "start": NOON + timedelta(seconds=90),
+        "end": NOON + timedelta(seconds=690),
+        "outcome": Outcome.FAILED,
+        "last_seen": NOON + timedelta(seconds=690),
+        "user": "ada",
+        "namespace": "vision",
+        "name": "train-17",
+        "image": "registry/train:3",
+        "gpu_kind": "a100",
+        "pool": "gpu",
+        "cpus": 8.0,
+        "nodes": 2,
+        "priority": 5,
+        "time_limit_seconds": 3600.0,
+        "start_assumed": True,
+        "calendar_known": False,
+        "scheduled": NOON + timedelta(seconds=30),
+        "created_by": "Job/train",
+        "restarts": 1,
+        "evictions": 2,
+        "paused_seconds": 45.0,
+        "image_pull_seconds": 12.0,
+        "usage": a_usage(),
+        "told_by_node": ("image",),
+    }
+    return Job(**{**fields, **more})
+
+
 def a_usage(**more: Any) -> GpuUsage:
     """What a busy job of 20 GB did with its GPUs, read from the profiling counters."""
     fields = {"compute_mean": 0.6, "compute_source": ComputeSource.SM_ACTIVE, "memory_peak_bytes": 20e9, **more}

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import numpy as np
 
-__all__ = ["MetricsStandIn", "Told", "a_job_told", "a_node_told", "serving"]
+__all__ = ["MetricsStandIn", "Told", "a_job_told", "a_node_told", "a_pod_told", "serving"]
 
 _SELECTOR = re.compile(r"\b(kube_\w+|DCGM_\w+)\b(?:\{([^}]*)\})?")
 _MATCHER = re.compile(r'(\w+)(=~|!~|!=|=)"([^"]*)"')
@@ -114,6 +114,38 @@ def a_job_told(begun: float, seconds: float, name: str = "train", gpu: str = "GP
         Told("DCGM_FI_DEV_GPU_UTIL", 62, device, begun),
         Told("DCGM_FI_DEV_FB_USED", 2048, device, begun),
     ]
+
+
+def a_pod_told(
+    name: str,
+    begun: float,
+    end: float,
+    owner: str = "PyTorchJob/train",
+    *,
+    last: str = "Succeeded",
+    stays: float = 7200.0,
+) -> list[Told]:
+    """The pod ``name`` on ``n1``, made for ``owner`` at ``begun``, in its ``last`` phase from ``end`` on.
+
+    After a minute it has its node, half a minute later it runs; ended, it ``stays`` for some seconds, and without a
+    ``last`` phase it vanishes instead. Moments are Unix seconds.
+    """
+    pod = {"uid": f"uid-{name}", "namespace": "ml", "pod": name}
+    main, (kind, of) = {**pod, "container": "main"}, owner.split("/")
+    gone = end + stays if last else end
+    always = [
+        Told("kube_pod_created", begun, pod, begun, gone),
+        Told("kube_pod_status_scheduled_time", begun + 60, pod, begun + 60, gone),
+        Told("kube_pod_container_resource_requests", 1, {**main, "resource": "nvidia_com_gpu"}, begun, gone),
+        Told("kube_pod_owner", 1, {**pod, "owner_kind": kind, "owner_name": of}, begun, gone),
+        Told("kube_pod_info", 1, {**pod, "node": "n1"}, begun, gone),
+        Told("kube_pod_container_state_started", begun + 90, main, begun + 90, end),
+        Told("kube_pod_status_phase", 1, {**pod, "phase": "Running"}, begun, end),
+    ]
+    if not last:
+        return always
+    ended = [Told("kube_pod_completion_time", end, pod, end, gone)]
+    return [*always, *ended, Told("kube_pod_status_phase", 1, {**pod, "phase": last}, end, gone)]
 
 
 def _selects(query: str, each: Told) -> bool:

@@ -6,7 +6,6 @@ on a schedule and their leaves and calibration move with every event in between.
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from advisor.forecast.baselines import MEDIAN_OF_5
 from advisor.forecast.duration import MODEL
 from advisor.forecast.duration_model import DurationModel
 from advisor.forecast.questions import Question
+from advisor.history.snapshot import DIGEST_SHOWN, jobs_digest
 from training.answers import Answers, History, history_of, replayed, served
 from training.duration_report import ScoredJobs, duration_report
 from training.duration_table import Progress
@@ -183,7 +183,7 @@ def _protocol(history: History, settings: BacktestSettings, refits: int, remarks
     if not refits:
         assumed.append("too few jobs had ended to fit a model: the baseline stands in throughout")
     return RunProtocol(
-        data_digest=_digest(jobs),
+        data_digest=jobs_digest(jobs)[:DIGEST_SHOWN],
         rows=len(jobs),
         split_time=datetime.fromtimestamp(history.split, UTC),
         refits=refits,
@@ -204,28 +204,3 @@ def _not_asked(seen: Mapping[str, DurationModel]) -> list[str]:
         " held-out part (gsa models show)"
         for name, model in seen.items()
     ]
-
-
-def _digest(jobs: Sequence[Job]) -> str:
-    """A digest of everything about the jobs that a prediction or a score depends on."""
-    digest = hashlib.sha256()
-    for job in jobs:
-        shown = (
-            job.user,
-            job.namespace,
-            job.name,
-            job.image,
-            job.gpus,
-            job.gpu_kind,
-            job.nodes,
-            job.cpus,
-            job.priority,
-            job.time_limit_seconds,
-            job.calendar_known,
-            job.outcome,
-            job.submit,
-            job.start,
-            job.gone_at,
-        )
-        digest.update(repr(shown if job.usage is None else (*shown, job.usage)).encode())
-    return digest.hexdigest()[:16]

@@ -198,7 +198,7 @@ def _protocol(
     assumed += [
         f"{one.pool}: times are relative, hours and weekdays unknown" for one in series if not one.calendar_known
     ]
-    assumed += [f"{gaps} samples are gaps and were neither learnt from nor scored"] if gaps else []
+    assumed += [f"samples that are gaps, neither learnt from nor scored: {gaps}"] if gaps else []
     return RunProtocol(
         data_digest=digest.hexdigest()[:16],
         rows=rows,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import structlog
 
 from advisor.domain.jobs import Job
 from advisor.domain.reports import DurationReport, PromotionDecision
+from advisor.domain.units import SECONDS_PER_MINUTE, counted, shown_duration
 from advisor.errors import Refused
 from advisor.features.demand import SeriesGrid, series_by_pool
 from advisor.forecast.demand_gate import MODEL
@@ -30,6 +31,7 @@ from training.backtest import BacktestSettings, Predicted, evaluate_and_fit
 from training.demand import DemandFitSettings, fit_demand
 from training.demand_lower import known_releases
 from training.quality import may_be_served
+from training.warm_trial import WarmTrial
 
 __all__ = ["ModelRun", "TrainingJob", "TrainingPlan", "TrainingRun", "demand_decision", "registered_durations"]
 
@@ -43,7 +45,8 @@ class TrainingPlan:
     """What to fit and how to measure it.
 
     ``snapshots`` is the folder of the immutable inputs. Demand is sampled every ``demand_grid_minutes``,
-    counted in nodes of ``node_gpus``, its calendar read in ``zone``.
+    counted in nodes of ``node_gpus``, its calendar read in ``zone``. ``warm`` says how rules of warm capacity are
+    weighed.
     """
 
     snapshots: Path
@@ -52,6 +55,7 @@ class TrainingPlan:
     demand_grid_minutes: int = 5
     node_gpus: int = 8
     zone: str = "UTC"
+    warm: WarmTrial = field(default_factory=WarmTrial)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +126,7 @@ class TrainingJob:
             Transient: snapshot folder or registry cannot be written.
         """
         if not jobs:
-            raise Refused("history", 0, "training needs jobs", "Ingest a history first: gsa ingest trace ...")
+            raise Refused("history", None, "training needs jobs", "Ingest a history first: gsa ingest.")
         snapshot = write_snapshot(jobs, self.plan.snapshots)
         known = read_snapshot(snapshot.path)
         duration_run, duration_report, predicted = self._durations(known, snapshot)
@@ -162,9 +166,9 @@ class TrainingJob:
         )
         series = list(series_by_pool(jobs, grid, self.now).values())
         if self.progress is not None:
-            self.progress("demand", 0, 1)
+            self.progress("demand", 0, 0)
         releases = None if predicted is None else known_releases(predicted, series, plan.demand.horizons_minutes)
-        model = fit_demand(series, self.now, plan.demand, releases)
+        model = fit_demand(series, self.now, plan.demand, plan.warm, releases)
         decision = demand_decision(model)
         card = self._card(DEMAND, snapshot, decision, plan.demand.seed)
         return self._registered(model.save, card, decision), model
@@ -199,11 +203,16 @@ def demand_decision(model: DemandModel) -> PromotionDecision:
     Each pool and horizon is gated by itself when it is served; ``measures`` hold every skill by
     ``<pool>.<minutes>``.
     """
-    verdicts = {f"{pool}.{h}": one.verdict for pool, rec in model.pools.items() for h, one in rec.horizons.items()}
-    served = [name for name, verdict in verdicts.items() if verdict.served == MODEL]
-    measures = {f"skill.{name}": v.skill for name, v in verdicts.items() if v.skill is not None}
-    reasons = [f"the model is served for {len(served)} of {len(verdicts)} pools and horizons (pool.minutes)"]
-    reasons += [f"{name}: {v.served} is served, {v.reason}" for name, v in verdicts.items() if v.reason is not None]
+    verdicts = {(pool, h): one.verdict for pool, rec in model.pools.items() for h, one in rec.horizons.items()}
+    served = [at for at, verdict in verdicts.items() if verdict.served == MODEL]
+    measures = {f"skill.{pool}.{h}": v.skill for (pool, h), v in verdicts.items() if v.skill is not None}
+    every = counted(len(verdicts), "horizon")
+    reasons = [f"the model is served at {len(served)} of {every}, those of all pools taken together"]
+    told: dict[tuple[str, str, str], list[str]] = {}
+    for (pool, h), v in verdicts.items():
+        if v.reason is not None:
+            told.setdefault((pool, v.served, v.reason), []).append(shown_duration(h * SECONDS_PER_MINUTE))
+    reasons += [f"pool {p}, {', '.join(ahead)} ahead: {who} is served, {why}" for (p, who, why), ahead in told.items()]
     return PromotionDecision(promoted=bool(served), version=None, reasons=tuple(reasons), measures=measures)
 
 

@@ -36,7 +36,7 @@
     node = "n1"                   # absent: it waits
     submit = "-30m"               # likewise
     start = "-20m"                # default where it has a node: its submission
-    pool = "default"              # also: job_id, user, namespace, name, urgent, placeholder
+    pool = "default"              # also: job_id, job_source, user, namespace, name, urgent, placeholder
 
 A key that is not listed here is refused, and every refusal names the field, its value, the limit and the remedy.
 """
@@ -65,7 +65,7 @@ from advisor.cluster.fields import (
 from advisor.cluster.quantities import parse_quantity
 from advisor.cluster.tables import StrictTable
 from advisor.domain.nodepools import Budget, ClusterSnapshot, Node, NodePool, Taint, Workload
-from advisor.domain.units import parse_duration, utc
+from advisor.domain.units import counted, parse_duration, utc
 from advisor.errors import Refused
 
 __all__ = ["default_description", "load_description", "parse_description"]
@@ -98,7 +98,8 @@ def load_description(path: Path, history_end: datetime | None = None) -> Cluster
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise Refused("cluster file", str(path), f"it cannot be read: {error}", "Check the path.") from error
+        why = getattr(error, "strerror", None) or error
+        raise Refused("cluster file", str(path), f"it cannot be read: {why}", "Check the path.") from error
     return parse_description(text, history_end)
 
 
@@ -157,7 +158,7 @@ def default_description(pools: Mapping[str, float], time: datetime, node_gpus: i
     ]
     note = (
         f"no cluster was described, so one NodePool was assumed for each pool of the history, with ready nodes of "
-        f"{node_gpus} GPUs for what runs, consolidateAfter {_DEFAULT_KEEP_ALIVE} and slices of "
+        f"{counted(node_gpus, 'GPU')} for what runs, consolidateAfter {_DEFAULT_KEEP_ALIVE} and slices of "
         f"{_DEFAULT_SLICE_MINUTES:g} min; describe yours in a file to replace it"
     )
     return ClusterSnapshot(time=time, pools=tuple(assumed), nodes=tuple(nodes), notes=(note,))
@@ -184,7 +185,10 @@ def _check_capacity(snapshot: ClusterSnapshot) -> None:
     for node in snapshot.nodes:
         if held.get(node.name, 0.0) > node.gpus + 1e-9:
             raise Refused(
-                "workloads.gpus", held[node.name], f"node {node.name} has {node.gpus} GPUs", "Let some of them wait."
+                "workloads.gpus",
+                held[node.name],
+                f"node {node.name} has {counted(node.gpus, 'GPU')}",
+                "Let some of them wait.",
             )
 
 
@@ -349,6 +353,7 @@ def _workload(table: StrictTable, time: datetime) -> Workload:
         start=submit if start is None and node is not None else start,
         pool=table.text("pool"),
         job_id=table.text("job_id"),
+        job_source=table.text("job_source"),
         user=table.text("user"),
         namespace=table.text("namespace"),
         name=table.text("name"),

@@ -43,6 +43,7 @@ _READ_SECONDS = 30.0
 _QUIET_SECONDS = 90.0
 """A watch is told something every minute, a bookmark if nothing else; one that is silent for longer is dead."""
 _NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
+_UNKNOWN = 401
 _GONE = 410
 _NOT_FOUND = 404
 _TOO_MANY = 429
@@ -243,10 +244,17 @@ def _unanswered(kind: ObjectKind, status: int, reason: str) -> Exception:
         return NotServed(f"this cluster serves no {kind.resource}")
     if status == _TOO_MANY or status >= 500:
         return Transient(f"the API server answered {status} {reason} to a read of {kind.plural}")
+    if status == _UNKNOWN:
+        return _not_known(status, reason)
     rule = f'{{apiGroups: ["{kind.group}"], resources: ["{kind.plural}"], verbs: ["get", "list", "watch"]}}'
     return Refused(
         kind.plural, f"{status} {reason}", "the API server lets us read none of them", f"Add to our ClusterRole: {rule}"
     )
+
+
+def _not_known(status: int, reason: object) -> Refused:
+    limit = "the API server knows nobody by these credentials"
+    return Refused("kubeconfig", f"{status} {reason}", limit, "Renew them, or choose --kubeconfig or --context anew.")
 
 
 def _parsed(kind: ObjectKind, body: bytes) -> Json:
@@ -287,9 +295,16 @@ def _connected(kubeconfig: Path | None, context: str | None) -> client.ApiClient
     try:
         _load(settings, kubeconfig, context)
     except (config.ConfigException, OSError) as error:
-        where = "the pod's service account and the default kubeconfig" if kubeconfig is None else str(kubeconfig)
-        raise Refused("kubeconfig", where, f"it cannot be used: {error}", "Give one that kubectl takes.") from error
+        raise _no_way_in(kubeconfig, error) from error
     return client.ApiClient(settings)
+
+
+def _no_way_in(kubeconfig: Path | None, error: Exception) -> Refused:
+    if kubeconfig is None:
+        limit = f"neither a pod's service account nor kubectl's default file can be used: {error}"
+        return Refused("kubeconfig", None, limit, "Give one that kubectl takes.")
+    limit = f"it cannot be used: {error}" if kubeconfig.is_file() else "there is no such file"
+    return Refused("kubeconfig", str(kubeconfig), limit, "Give one that kubectl takes.")
 
 
 def _cluster_name(kubeconfig: Path | None, context: str | None) -> str:
@@ -376,6 +391,8 @@ def _translated(what: str, error: client.ApiException) -> Exception:
         return _NotServed(what, "not served", "this cluster serves no such kind", "Install Karpenter 1.x first.")
     if status == _TOO_MANY or status >= 500 or status == 0:
         return Transient(f"the API server answered {status} {error.reason} to the list of {what}")
+    if status == _UNKNOWN:
+        return _not_known(status, error.reason)
     return Refused(
         what, f"{status} {error.reason}", "the API server lets nobody list them", "Grant get and list on it."
     )

@@ -7,6 +7,7 @@ documented meaning, never -1, NaN or "?". Every time is UTC-aware.
 ======================  ==========================================================
 ``units``               UTC, durations as people write them
 ``jobs``                :class:`~advisor.domain.jobs.Job` and its outcome
+``accounts``            how a source came to what it says of a job
 ``gpus``                GPU shares
 ``asks``                what a pod asks for, in physical GPUs
 ``slices``              slice lengths, slices, slice plans, allocations

@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any, TypeAlias
 
 from advisor.domain.units import utc
 from advisor.domain.usage import GpuUsage
 from advisor.errors import Refused
 
-__all__ = ["DEFAULT_POOL", "Job", "Outcome", "pool_of"]
+__all__ = ["DEFAULT_POOL", "TOLD_BY_NODES", "Job", "JobIdentity", "Outcome", "pool_of"]
 
 DEFAULT_POOL = "default"
 """Pool of a job that names neither a pool nor a GPU kind."""
+
+JobIdentity: TypeAlias = tuple[str, str]
+"""What makes a job this job and no other: its source ("" where it has none), and its id there."""
+
+_ASKED = (
+    "id",
+    "source",
+    "submit",
+    "gpus",
+    "user",
+    "namespace",
+    "name",
+    "image",
+    "gpu_kind",
+    "pool",
+    "cpus",
+    "nodes",
+    "priority",
+    "time_limit_seconds",
+    "calendar_known",
+    "created_by",
+)
+"""What is known of a job when it is submitted; every other field becomes known, or true, only afterwards."""
+
+TOLD_BY_NODES = ("cpus", "gpu_kind", "image", "nodes")
+"""What a source may learn of a job only from where it runs, though others know it from the request."""
 
 
 class Outcome(StrEnum):
@@ -41,7 +68,12 @@ class Job:
     start. ``created_by`` is the object that made its pods, such as ``Job/train-7``; ``restarts`` counts how
     often its containers began anew, ``evictions`` how often it was put back in the queue, and
     ``paused_seconds`` is the time between its runs, in which it held no GPUs. ``usage`` is what it did
-    with its GPUs.
+    with its GPUs. ``told_by_node`` names those of :data:`TOLD_BY_NODES`, in that order, that nobody knew before it was
+    given a node: they are no part of what was asked for.
+
+    ``source`` is whose history it is part of, and None where it is part of none: a job asked about, or one that a
+    source is just handing over. Two jobs are equal where the same is told of them, wherever it was kept: what tells
+    them apart is their :attr:`identity`.
     """
 
     id: str
@@ -70,6 +102,8 @@ class Job:
     paused_seconds: float = 0.0
     image_pull_seconds: float | None = None
     usage: GpuUsage | None = None
+    told_by_node: tuple[str, ...] = ()
+    source: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Check the order of times, the outcome, the GPUs and the start-up once.
@@ -77,10 +111,10 @@ class Job:
         Raises:
             Refused: naming the field, its value, the limit and the remedy.
         """
-        for field in ("submit", "scheduled", "start", "end", "last_seen"):
-            moment = getattr(self, field)
+        for name in ("submit", "scheduled", "start", "end", "last_seen"):
+            moment = getattr(self, name)
             if moment is not None:
-                object.__setattr__(self, field, utc(moment, field))
+                object.__setattr__(self, name, utc(moment, name))
         if not self.id:
             raise Refused(
                 "id", self.id, "a job needs an identity", "Map a column to id or leave it out of the mapping."
@@ -89,6 +123,9 @@ class Job:
             raise Refused(
                 "gpus", self.gpus, "a job asks for more than 0 GPUs", "Leave CPU-only work out of the history."
             )
+        if self.told_by_node != tuple(name for name in TOLD_BY_NODES if name in self.told_by_node):
+            limit = f"these alone, in this order: {', '.join(TOLD_BY_NODES)}"
+            raise Refused("told_by_node", self.told_by_node, limit, "Leave out what the request says.")
         self._check_order()
         self._check_outcome()
         self._check_startup()
@@ -117,10 +154,10 @@ class Job:
             if self.scheduled < self.submit or (until is not None and self.scheduled > until):
                 limit = "a job is given a node after its submission and before its start"
                 raise Refused("scheduled", self.scheduled.isoformat(), limit, "Correct the times.")
-        for field in ("restarts", "evictions"):
-            count = getattr(self, field)
+        for name in ("restarts", "evictions"):
+            count = getattr(self, name)
             if count is not None and count < 0:
-                raise Refused(field, count, "a count is at least 0", "Leave an unknown count out instead.")
+                raise Refused(name, count, "a count is at least 0", "Leave an unknown count out instead.")
         self._check_paused()
         pull = self.image_pull_seconds
         if pull is not None and not (math.isfinite(pull) and pull >= 0.0):
@@ -133,6 +170,11 @@ class Job:
             raise Refused("paused_seconds", paused, "a pause lasts at least 0 s", "Leave it at 0 where none is known.")
         if paused > 0.0 and (self.start is None or (gone is not None and paused > (gone - self.start).total_seconds())):
             raise Refused("paused_seconds", paused, "a job pauses after its start and before its end", "Correct it.")
+
+    @property
+    def identity(self) -> JobIdentity:
+        """By what it is told from all others, in a history and in all made of one: two sources may use one id."""
+        return (self.source or "", self.id)
 
     @property
     def duration_seconds(self) -> float | None:
@@ -178,10 +220,25 @@ class Job:
         ran = ((now if until is None or until > now else until) - self.start).total_seconds()
         return max(ran - self.paused_seconds, 0.0)
 
+    def as_asked(self) -> Job:
+        """This job as it was submitted: nothing of what became of it, not even that it started at once."""
+        return Job(**self._asked())
+
+    def _asked(self) -> dict[str, Any]:
+        return {name: self.asked(name) for name in _ASKED}
+
+    def _given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _ASKED}
+
+    def asked(self, name: str) -> Any:  # noqa: ANN401 - whatever the field holds
+        """What the request says of the field ``name``: None where only the node told it."""
+        return None if name in self.told_by_node else getattr(self, name)
+
     def as_of(self, now: datetime) -> Job | None:
         """This job as it was known at ``now``: no later node, start, end or outcome; None if not yet submitted.
 
-        How often it was restarted, how long it paused and what it did with its GPUs is known once it is gone.
+        How often it was restarted, how long it paused and what it did with its GPUs is known once it is gone, and what
+        its node told once it was given one.
         """
         if self.submit > now:
             return None
@@ -189,18 +246,15 @@ class Job:
         if gone is not None and gone <= now:
             return self
         started = self.start if self.start is not None and self.start <= now else None
-        return replace(
-            self,
+        placed = self.scheduled if self.scheduled is not None else self.start
+        there = placed is not None and placed <= now
+        return Job(
+            **(self._given() if there else self._asked()),
+            told_by_node=self.told_by_node if there else (),
             scheduled=self.scheduled if self.scheduled is not None and self.scheduled <= now else None,
             start=started,
-            end=None,
-            outcome=None,
-            last_seen=None,
+            start_assumed=self.start_assumed,
             image_pull_seconds=None if started is None else self.image_pull_seconds,
-            restarts=None,
-            evictions=None,
-            paused_seconds=0.0,
-            usage=None,
         )
 
 

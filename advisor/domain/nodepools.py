@@ -132,7 +132,8 @@ class Node:
 class Workload:
     """A pod (or a gang seen as one) that holds or wants GPUs now; ``node`` is None while it waits.
 
-    ``gpus`` is per node it runs on. ``job_id`` ties it to the history where it is known.
+    ``gpus`` is per node it runs on. ``job_id`` ties it to the history where it is known, and ``job_source`` says
+    whose job that is, where several sources may use the id.
     """
 
     id: str
@@ -142,6 +143,7 @@ class Workload:
     start: datetime | None = None
     pool: str | None = None
     job_id: str | None = None
+    job_source: str | None = None
     user: str | None = None
     namespace: str | None = None
     name: str | None = None

@@ -9,8 +9,9 @@ from enum import StrEnum
 from advisor.domain.forecasts import DemandForecast, DurationDistribution
 from advisor.domain.slices import SlicePlan
 from advisor.domain.units import utc
+from advisor.errors import Transient
 
-__all__ = ["Advice", "Change", "Mode", "Money", "PoolAdvice", "WarmCurvePoint", "WarmPlan"]
+__all__ = ["Advice", "Change", "Mode", "Money", "PoolAdvice", "PoolWithoutAdvice", "WarmCurvePoint", "WarmPlan"]
 
 Value = str | int | float | bool | None
 
@@ -87,7 +88,8 @@ class PoolAdvice:
 
     ``durations`` is what the pool's next jobs are expected to last (the mixture the slice plan was
     derived from), ``patch`` the allowed changes as a manifest for server-side apply, None if there are none.
-    ``manifests`` are the objects of our own that belong beside it (warm capacity, the slice length).
+    ``manifests`` are the objects of our own that belong beside it (warm capacity, the slice length), and
+    ``manifest_notes`` say where these manifests are of no use.
     """
 
     pool: str
@@ -101,6 +103,19 @@ class PoolAdvice:
     patch: dict[str, object] | None = None
     reasons: tuple[str, ...] = ()
     manifests: tuple[dict[str, object], ...] = ()
+    manifest_notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PoolWithoutAdvice:
+    """A pool that could not be advised on in one cycle, and why: the sentence of the error, remedy included."""
+
+    pool: str
+    reason: str
+
+    def __str__(self) -> str:
+        """For people."""
+        return f"no advice for pool {self.pool}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +124,7 @@ class Advice:
 
     ``models`` maps ``durations`` and ``demand`` to the version served, None where a baseline is.
     ``cluster_assumed`` says that no cluster was described: what is set "now" was assumed with it.
+    ``without_advice`` are the pools of the cluster that are not among ``pools``.
     """
 
     time: datetime
@@ -118,7 +134,19 @@ class Advice:
     synthetic: bool = False
     reasons: tuple[str, ...] = ()
     cluster_assumed: bool = False
+    without_advice: tuple[PoolWithoutAdvice, ...] = ()
 
     def __post_init__(self) -> None:
         """Keep the time in UTC."""
         object.__setattr__(self, "time", utc(self.time, "time"))
+
+    def of_pool(self, name: str) -> PoolAdvice | None:
+        """The advice for the pool of that name, None where the cluster has no such pool.
+
+        Raises:
+            Transient: it has one, which could not be advised on.
+        """
+        for one in self.without_advice:
+            if one.pool == name:
+                raise Transient(str(one))
+        return next((pool for pool in self.pools if pool.pool == name), None)

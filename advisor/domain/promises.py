@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from advisor.domain.forecasts import DurationDistribution, DurationForecast
+from advisor.errors import Defect
 
 __all__ = ["KeptPromises", "Promise"]
 
@@ -93,17 +94,19 @@ def _thinned(law: DurationDistribution) -> tuple[tuple[float, float], ...]:
 class KeptPromises:
     """How the promises to jobs submitted in one stretch of time were kept, as known at some moment.
 
+    All of one origin: made when the jobs were submitted, or ``replayed``, made afterwards by a model that may have
+    been fitted on these very jobs. The two are never one figure, since only the first kind foresaw anything.
     ``ended`` jobs ran and ended; ``overdue`` ones run, or were lost sight of, beyond their P90, which is broken
     whatever comes. Jobs that run and are younger are not counted yet, so that the latest stretches look a little
-    better than they will. Of those counted, ``replayed`` were promised to afterwards.
+    better than they will.
     """
 
     begin: datetime
+    replayed: bool
     ended: int
     overdue: int
     within_p50: int
     within_p90: int
-    replayed: int
 
     @property
     def counted(self) -> int:
@@ -121,12 +124,18 @@ class KeptPromises:
         return self.within_p90 / self.counted if self.counted else None
 
     def joined(self, later: KeptPromises) -> KeptPromises:
-        """This stretch and a ``later`` one as one."""
+        """This stretch and a ``later`` one as one.
+
+        Raises:
+            Defect: one of them was made in time and the other afterwards.
+        """
+        if self.replayed != later.replayed:
+            raise Defect("promises made in time and promises made afterwards are not counted together")
         return KeptPromises(
             begin=self.begin,
+            replayed=self.replayed,
             ended=self.ended + later.ended,
             overdue=self.overdue + later.overdue,
             within_p50=self.within_p50 + later.within_p50,
             within_p90=self.within_p90 + later.within_p90,
-            replayed=self.replayed + later.replayed,
         )

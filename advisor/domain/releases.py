@@ -6,6 +6,7 @@ GPUs released are a sum of independent coins weighted by GPUs: a Poisson-binomia
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,7 +84,7 @@ class ReleaseLaw:
     def deviation(self) -> float:
         """Standard deviation of the GPUs released."""
         variance = float(((self.gpus - self.mean) ** 2) @ self.probabilities)
-        return float(np.sqrt(max(0.0, variance)))
+        return math.sqrt(max(0.0, variance))
 
     def quantile(self, level: float) -> float:
         """The fewest GPUs that are not exceeded with probability ``level``."""

@@ -17,6 +17,7 @@ __all__ = [
     "parse_duration",
     "positive",
     "shown_duration",
+    "shown_moment",
     "utc",
 ]
 
@@ -86,10 +87,24 @@ def shown_duration(seconds: float) -> str:
     return f"{seconds / SECONDS_PER_DAY:.3g} d"
 
 
-def counted(number: int, one: str) -> str:
-    """``number`` of something as people write it.
+def shown_moment(unix_seconds: float) -> str:
+    """Unix seconds as people read a moment, in UTC; the number itself where it lies outside the years 1 to 9999.
 
-    >>> counted(1, "job"), counted(2000, "job")
-    ('1 job', '2,000 jobs')
+    >>> shown_moment(1_772_452_800.25), shown_moment(1e30)
+    ('2026-03-02T12:00:00Z', '1e+30')
     """
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
+    try:
+        moment = datetime.fromtimestamp(unix_seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{unix_seconds:g}"
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def counted(number: float, one: str) -> str:
+    """``number`` of something as people write it; a whole one without its fraction.
+
+    >>> counted(1, "job"), counted(2000, "job"), counted(1.0, "day"), counted(0.5, "day")
+    ('1 job', '2,000 jobs', '1 day', '0.5 days')
+    """
+    shown = f"{number:,}" if isinstance(number, int) else f"{number:,.12g}"
+    return f"{shown} {one}" if number == 1 else f"{shown} {one}s"

@@ -37,8 +37,8 @@ def without_holes(series: DemandSeries) -> DemandSeries:
     if not suspicious.any():
         return series
     note = (
-        f"{int(suspicious.sum())} samples of pool {series.pool} are zeros into which everything vanished at once: "
-        "taken as gaps"
+        f"samples of pool {series.pool} that are zeros into which everything vanished at once, taken as gaps: "
+        f"{int(suspicious.sum())}"
     )
     return replace(
         series,

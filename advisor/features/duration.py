@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.domain.jobs import Job, Outcome
+from advisor.domain.jobs import Job, JobIdentity, Outcome
 from advisor.features.key_history import HOUR, KEY_FEATURES, TEN_MINUTES, KeyHistory, Run
 from advisor.features.keys import JobKeys, keys_of
 from advisor.features.latest import LATEST_OF_ALL, LATEST_OF_KEY, latest_of
@@ -114,16 +114,16 @@ class DurationFeatures:
         self._all_ends = RecentTimes(HOUR)
         self._all_submits = RecentTimes(TEN_MINUTES)
         self._all_values: list[float] | None = None
-        self._open: dict[str, tuple[Run, list[KeyHistory]]] = {}
+        self._open: dict[JobIdentity, tuple[Run, list[KeyHistory]]] = {}
 
     def submitted(self, job: Job) -> None:
         """``job`` was submitted; where its start is its submission, it also runs from here on."""
-        if job.id in self._open:
+        if job.identity in self._open:
             return
         run = Run(job.submit.timestamp())
         histories = self._histories(job)
         # Kept with the job: what is said of it may change before it ends, a name that comes late for one.
-        self._open[job.id] = (run, histories)
+        self._open[job.identity] = (run, histories)
         self._latest.append(run)
         self._all_submits.add(run.submit)
         for history in histories:
@@ -133,7 +133,7 @@ class DurationFeatures:
 
     def started(self, job: Job) -> None:
         """``job`` began to run, at its ``start``."""
-        run, histories = self._open.get(job.id, _NOT_OPEN)
+        run, histories = self._open.get(job.identity, _NOT_OPEN)
         if run is None or job.start is None or not math.isnan(run.start):
             return
         run.start = job.start.timestamp()
@@ -145,11 +145,11 @@ class DurationFeatures:
 
         A duration of zero or less is no duration: it counts as an end and nothing is learnt from it.
         """
-        run, histories = self._open.get(job.id, _NOT_OPEN)
+        run, histories = self._open.get(job.identity, _NOT_OPEN)
         if run is None:
             return
         self.started(job)
-        del self._open[job.id]
+        del self._open[job.identity]
         moment = at.timestamp()
         run.gone = True
         run.censored = job.outcome is Outcome.CENSORED
@@ -165,9 +165,9 @@ class DurationFeatures:
             for history in histories:
                 history.measured(job.usage)
 
-    def is_open(self, job_id: str) -> bool:
-        """Whether a job of that id was submitted and is not gone."""
-        return job_id in self._open
+    def is_open(self, job: JobIdentity) -> bool:
+        """Whether that job was submitted and is not gone."""
+        return job in self._open
 
     def _count_end(self, job: Job, log_seconds: float, moment: float) -> None:
         self._all_ends.add(moment)
@@ -175,7 +175,7 @@ class DurationFeatures:
             return
         self._all.add(log_seconds)
         self._all_values = None
-        for group in _groups_of(job, keys_of(job)):
+        for group in _groups_of(job.gpu_kind, keys_of(job)):
             if group is not None:
                 if group not in self._groups:
                     self._groups[group] = RecentValues(_GROUP_WINDOW)
@@ -196,8 +196,9 @@ class DurationFeatures:
     def row(self, job: Job, now: datetime, memo: Memo | None = None) -> Floats:
         """The features of ``job`` as if submitted at ``now``, one number per column of the schema.
 
-        Only what the request says of itself is read from ``job``: never its start, end, outcome or usage. Jobs that
-        are asked about together may share a ``memo``, empty at first, for as long as nothing is told and ``now`` stays.
+        Only what the request says of itself is read from ``job``: never its start, end, outcome or usage, nor what its
+        node told. Jobs that are asked about together may share a ``memo``, empty at first, for as long as nothing is
+        told and ``now`` stays.
         """
         moment = now.timestamp()
         keys = keys_of(job)
@@ -210,14 +211,14 @@ class DurationFeatures:
         for history in (same, owner, called):
             values += _once(memo, history, history.values, moment)
         values.append(math.nan if outcome is None else _OUTCOME_CODES[outcome])
-        for group in _groups_of(job, keys):
+        for group in _groups_of(job.asked("gpu_kind"), keys):
             values += self._of_group(group)
         values += _once(memo, self, self._of_all, moment)
         values += (
             now.hour + now.minute / 60.0 if job.calendar_known else math.nan,
             job.gpus,
-            math.nan if job.nodes is None else job.nodes,
-            math.nan if job.cpus is None else job.cpus,
+            _number(job.asked("nodes")),
+            _number(job.asked("cpus")),
             math.nan if job.priority is None else job.priority,
             math.log(job.time_limit_seconds) if job.time_limit_seconds else math.nan,
         )
@@ -276,6 +277,10 @@ def _once(memo: Memo | None, of: object, make: Callable[[float], list[float]], m
     return found
 
 
-def _groups_of(job: Job, keys: JobKeys) -> tuple[tuple[object, ...] | None, ...]:
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _groups_of(gpu_kind: str | None, keys: JobKeys) -> tuple[tuple[object, ...] | None, ...]:
     """Namespace, GPU kind and GPU count, as far as the job has them: coarse keys of which only levels are known."""
-    return keys.namespace, None if job.gpu_kind is None else ("kind", job.gpu_kind), keys.gpus
+    return keys.namespace, None if gpu_kind is None else ("kind", gpu_kind), keys.gpus

@@ -14,7 +14,7 @@ from datetime import datetime
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from advisor.domain.jobs import Job
+from advisor.domain.jobs import Job, JobIdentity
 from advisor.features.replay import SUBMISSIONS_TURN, Event, EventKind, events_of_job
 
 __all__ = ["Intake", "JobKey", "Told"]
@@ -54,13 +54,14 @@ class _Known:
 
 
 class Intake:
-    """Jobs as they become known, by source and id, and their events up to a moment that moves on.
+    """Jobs as they become known, by their identity, and their events up to a moment that moves on.
 
     Knows no clock and no store: :meth:`tell` it what has changed, then ask for :meth:`events`.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], _Known] = {}
+        self._known: dict[JobIdentity, _Known] = {}
+        self._sources: set[str] = set()
         self._order: list[JobKey] = []
         self._touched: set[JobKey] = set()
         self._ahead: list[tuple[float, JobKey]] = []
@@ -76,14 +77,16 @@ class Intake:
         """Whether something was handed out that happened after ``now``, so that time has moved backwards."""
         return self._last is not None and self._last.at > now.timestamp()
 
-    def tell(self, jobs: Iterable[tuple[str, Job]]) -> None:
-        """These jobs (with their sources) are new or better known; telling the same again changes nothing."""
+    def tell(self, jobs: Iterable[Job]) -> None:
+        """These jobs are new or better known; telling the same again changes nothing."""
         added = False
-        for source, job in jobs:
-            key = JobKey(job.submit, job.id, source)
-            known = self._known.get((source, job.id))
+        for job in jobs:
+            identity = job.identity
+            key = JobKey(job.submit, job.id, identity[0])
+            known = self._known.get(identity)
             if known is None:
-                self._known[source, job.id] = _Known(job)
+                self._known[identity] = _Known(job)
+                self._sources.add(identity[0])
                 self._order.append(key)
                 added = True
             elif known.job == job:
@@ -125,9 +128,14 @@ class Intake:
                     known.taken.add(EventKind.STARTED)
                 yield _Turn(event.at, event.turn, key, event.kind), event
 
-    def jobs(self) -> list[tuple[str, Job]]:
-        """Every job with its source as last told of, what lies ahead included, by submission, then id."""
-        return [(key.source, self._known[key.source, key.id].job) for key in self._order]
+    def jobs(self) -> list[Job]:
+        """Every job as last told of, what lies ahead included, by submission, then id, then source."""
+        return [self._known[key.source, key.id].job for key in self._order]
+
+    def called(self, job_id: str) -> list[Job]:
+        """The jobs of that id as last told of, one a source at most, by the names of their sources."""
+        found = (self._known.get((source, job_id)) for source in sorted(self._sources))
+        return [known.job for known in found if known is not None]
 
 
 def _untold(known: _Known) -> Iterator[Event]:
@@ -157,25 +165,10 @@ def _still_true(known: _Known, job: Job) -> bool:
 
 
 def _end(job: Job) -> tuple[object, ...]:
-    """What an end teaches: how long the job ran, how it ended and what it did with its GPUs."""
-    return (job.start, job.gone_at, job.outcome, job.paused_seconds, job.usage)
+    """What an end teaches: how long the job ran, how it ended, on what kind of GPU and what it did with its GPUs."""
+    return (job.start, job.gone_at, job.outcome, job.paused_seconds, job.gpu_kind, job.usage)
 
 
 def _request(job: Job) -> Job:
-    """What a duration is predicted from: neither how the job fared nor the pool it went to."""
-    return replace(
-        job,
-        start=None,
-        end=None,
-        outcome=None,
-        last_seen=None,
-        start_assumed=False,
-        pool=None,
-        scheduled=None,
-        created_by=None,
-        restarts=None,
-        evictions=None,
-        paused_seconds=0.0,
-        image_pull_seconds=None,
-        usage=None,
-    )
+    """What a duration is predicted from: neither how the job fared nor the pool it went to nor what made it."""
+    return replace(job.as_asked(), pool=None, created_by=None)

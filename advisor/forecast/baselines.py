@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.forecasts import DurationDistribution, DurationForecast
-from advisor.domain.jobs import Job, Outcome
+from advisor.domain.jobs import Job, JobIdentity, Outcome
 from advisor.errors import Refused
 from advisor.features.keys import LEVELS, JobKeys, keys_of
 from advisor.features.recent import RecentValues, kept, median_of, quantile_of
@@ -129,23 +129,23 @@ class MedianOfFive:
         self._counts: dict[tuple[object, ...], int] = {}
         self._last_end: dict[tuple[object, ...], datetime] = {}
         self._levels = {level: _Level(RecentValues(self._WINDOW)) for level in _FLOOR_LEVELS}
-        self._open: dict[str, tuple[str, float] | None] = {}
+        self._open: dict[JobIdentity, tuple[str, float] | None] = {}
 
     def submitted(self, job: Job) -> None:
         """Remember what would have been answered, to learn later how far off it was."""
-        if job.id in self._open:
+        if job.identity in self._open:
             return
         level = self.level_of(keys_of(job))
-        self._open[job.id] = None if level is None else (level, self._median(keys_of(job), level))
+        self._open[job.identity] = None if level is None else (level, self._median(keys_of(job), level))
 
     def started(self, job: Job) -> None:
         """Nothing to learn: only ends count."""
 
     def ended(self, job: Job) -> None:
         """Take the duration in at every level, where there is one above zero."""
-        if job.id not in self._open:
+        if job.identity not in self._open:
             return
-        answered = self._open.pop(job.id)
+        answered = self._open.pop(job.identity)
         seconds = job.duration_seconds
         if job.outcome is Outcome.CENSORED or seconds is None or seconds <= 0:
             return

@@ -6,6 +6,7 @@ recent days favour; and the forecast says which, with how much skill, and why.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.forecasts import DemandForecast, HorizonForecast, RiseForecast
-from advisor.domain.units import utc
+from advisor.domain.units import SECONDS_PER_MINUTE, shown_duration, utc
+from advisor.domain.warm_rules import WarmRule
 from advisor.errors import Refused
 from advisor.features.demand import DemandSeries
 from advisor.features.demand_releases import ReleasesNow
 from advisor.features.demand_table import MEMORY_MINUTES, feature_rows
+from advisor.features.recent_rises import recent_rises
 from advisor.forecast.demand_baselines import LEVELS, BaselineTables, baseline_quantiles
 from advisor.forecast.demand_gate import MODEL
 from advisor.forecast.demand_law import ChangeLaw
 from advisor.forecast.demand_model import DemandModel, PoolHorizon, PoolRecord
-from advisor.forecast.demand_rise import RISE_LEVELS, RiseFrequencies, rise_horizons
+from advisor.forecast.demand_rise import RISE_LEVELS, RISE_PARTS, RiseFrequencies, free_parts, rise_horizons
 
 __all__ = [
     "DEFAULT_HORIZONS",
@@ -60,6 +63,7 @@ _MEDIAN = LEVELS.index(0.5)
 _EVEN_ODDS = np.array([0.45, 0.55])
 _FRESH_STEPS = 3
 _FRESH_MINUTES = 10.0
+_DUST = 1e-6
 _FALLBACKS = ("constant", "persistence")
 _MEDIAN_HELD = "the median is held at the present demand: the model had no skill against persistence there"
 
@@ -165,11 +169,15 @@ class DemandForecaster:
         """
         known = series.until(now)
         at = known.last_known
+        rule = recent = None
         if at is None or utc(now, "now") - known.time_at(at) > _patience(series):
             horizons = rise_horizons(series.step_minutes)
             table, served = np.zeros((len(horizons), RISE_LEVELS)), UNKNOWN
         else:
-            table, horizons, served = self._rise_table(self._prepare(known, at))
+            asked = self._prepare(known, at)
+            table, horizons, served = self._rise_table(asked)
+            rule = None if asked.record is None or asked.objection is not None else asked.record.warm_rule
+            recent = _recent_rise_nodes(known, at, rule)
         return RiseForecast(
             pool=series.pool,
             made_at=now,
@@ -177,6 +185,8 @@ class DemandForecaster:
             horizons_minutes=horizons,
             probabilities=tuple(tuple(float(p) for p in row) for row in table),
             served=served,
+            rule=rule,
+            recent_rise_nodes=recent,
         )
 
     def rises_at(self, series: DemandSeries, at: Indices) -> Floats:
@@ -198,7 +208,9 @@ class DemandForecaster:
             rows = feature_rows(series, at, self._model.extra_state)
             readable = model.can_read(rows)
             table = table.copy()
-            table[readable] = model.probabilities(rows[readable], self._model.rise_horizons_minutes)
+            table[readable] = model.probabilities(
+                rows[readable], self._model.rise_horizons_minutes, free_parts(series, at[readable])
+            )
         return table
 
     def _rise_table(self, asked: _Asked) -> tuple[Floats, tuple[int, ...], str]:
@@ -210,7 +222,7 @@ class DemandForecaster:
         horizons = self._model.rise_horizons_minutes
         model = self._model.rise_model(asked.series.pool)
         if asked.record.rise_verdict.served == MODEL and model is not None and model.can_read(asked.rows)[0]:
-            return model.probabilities(asked.rows, horizons)[0], horizons, MODEL
+            return model.probabilities(asked.rows, horizons, free_parts(asked.series, at))[0], horizons, MODEL
         return asked.record.rises.probabilities(asked.series, at)[0], horizons, FREQUENCIES
 
     def _prepare(self, known: DemandSeries, at: int) -> _Asked:
@@ -289,15 +301,24 @@ class DemandForecaster:
         )
 
     def _frozen(self, pool: str, now: datetime, gpus: float, silence: timedelta) -> DemandForecast:
-        minutes = silence.total_seconds() / 60.0
         held = np.full(len(LEVELS), gpus)
+        silent = shown_duration(silence.total_seconds())
         return DemandForecast(
             pool=pool,
             made_at=now,
             gpus_now=gpus,
             horizons=tuple(_horizon_forecast(h, held, None, _FALLBACKS[1]) for h in self._horizons),
-            reasons=(f"nothing seen of pool {pool} for {minutes:.0f} min: frozen at its last known demand",),
+            reasons=(f"nothing seen of pool {pool} for {silent}: frozen at its last known demand",),
         )
+
+
+def _recent_rise_nodes(known: DemandSeries, at: int, rule: WarmRule | None) -> int | None:
+    """Nodes beyond the GPUs free on those in use that the plain rule has ready; None where another rule is followed."""
+    if rule is None or rule.quantile is None:
+        return None
+    gpus = recent_rises(known.demand[: at + 1], known.step_minutes, at, np.array([rule.quantile]))[0, 0]
+    free = float(free_parts(known, np.array([at]))[0]) / RISE_PARTS
+    return max(0, math.ceil(float(gpus) / known.node_gpus - free - _DUST))
 
 
 def _by_horizon(answers: Sequence[tuple[HorizonForecast, str | None]]) -> list[str]:
@@ -305,8 +326,8 @@ def _by_horizon(answers: Sequence[tuple[HorizonForecast, str | None]]) -> list[s
     horizons: dict[str, list[str]] = {}
     for horizon, reason in answers:
         if reason is not None:
-            horizons.setdefault(reason, []).append(str(horizon.horizon_minutes))
-    return [f"{', '.join(minutes)} min: {reason}" for reason, minutes in horizons.items()]
+            horizons.setdefault(reason, []).append(shown_duration(horizon.horizon_minutes * SECONDS_PER_MINUTE))
+    return [f"{', '.join(ahead)} ahead: {reason}" for reason, ahead in horizons.items()]
 
 
 def _patience(series: DemandSeries) -> timedelta:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.domain.units import counted
+
 __all__ = [
     "CONSTANT",
     "FULL_WINDOW_DAYS",
@@ -123,7 +125,7 @@ def judged(losses: DailyLosses) -> GateVerdict:
     days = int(losses.model.size)
     if days < _FEWEST_DAYS or best is None:
         name = best or PERSISTENCE
-        return GateVerdict(name, name, days, None, None, f"scored on {days} days, needs {_FEWEST_DAYS}")
+        return GateVerdict(name, name, days, None, None, f"scored on {counted(days, 'day')}, needs {_FEWEST_DAYS}")
     saving = losses.baselines[best] - losses.model
     t = _t(saving)
     total = float(losses.baselines[best].sum())
@@ -136,8 +138,9 @@ def judged(losses: DailyLosses) -> GateVerdict:
 
 
 def _doubt(skill: float, best: str, days: int) -> str:
+    behind = f"{-100 * skill:.2g} % worse than" if skill < 0 else "no better than"
     return (
-        f"with a skill of {100 * skill:.2g} % against {best}: less than one standard error on {days} days, "
+        f"though it was {behind} {best}: by less than one standard error on {counted(days, 'day')}, "
         f"of {FULL_WINDOW_DAYS} that would settle it"
     )
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.units import utc
+from advisor.domain.warm_rules import WarmRule
 from advisor.errors import Refused
 from advisor.features.demand_releases import RELEASE_COLUMNS
 from advisor.features.demand_table import demand_schema
@@ -32,7 +33,7 @@ __all__ = ["ChangeModel", "DemandModel", "PoolHorizon", "PoolRecord"]
 Floats = NDArray[np.float64]
 
 _FILE = "demand.json"
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,13 +64,14 @@ class PoolHorizon:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolRecord:
-    """What was learnt of one pool: the group whose model speaks for it, its horizons, and its rises."""
+    """What was learnt of one pool: the group whose model speaks for it, its horizons, its rises, its rule of warmth."""
 
     group: str
     horizons: Mapping[int, PoolHorizon]
     rises: RiseFrequencies
     rise_verdict: GateVerdict
     known_minutes: float
+    warm_rule: WarmRule | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -211,7 +213,7 @@ def _model_from_json(kind: type[DemandModel], folder: Path, document: dict[str, 
 def _rise_from_json(folder: Path, document: dict[str, Any], columns: int) -> RiseModel:
     return RiseModel(
         boosters={int(h): ClassBooster.load(folder, one["booster"], columns) for h, one in document.items()},
-        tails={int(h): tuple(one["tail"]) for h, one in document.items()},
+        within={int(h): np.array(one["within"], dtype=np.float64) for h, one in document.items()},
     )
 
 
@@ -219,6 +221,7 @@ def _record_to_json(record: PoolRecord) -> dict[str, Any]:
     return {
         "group": record.group,
         "known_minutes": record.known_minutes,
+        "warm_rule": None if record.warm_rule is None else record.warm_rule.to_json(),
         "rise_verdict": record.rise_verdict.to_json(),
         "rises": record.rises.table.tolist(),
         "horizons": {
@@ -248,4 +251,5 @@ def _record_from_json(document: dict[str, Any]) -> PoolRecord:
         rises=RiseFrequencies(np.array(document["rises"], dtype=np.float64)),
         rise_verdict=GateVerdict(**document["rise_verdict"]),
         known_minutes=float(document["known_minutes"]),
+        warm_rule=None if document["warm_rule"] is None else WarmRule.from_json(document["warm_rule"]),
     )

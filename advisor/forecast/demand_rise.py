@@ -1,7 +1,8 @@
-"""How far a pool's need may rise before a moment: the raw material of warm capacity.
+"""How far a pool's demand may rise before a moment: the raw material of warm capacity.
 
 Need is GPUs running + pending in whole nodes. A rise over h minutes is the largest need within them less
-the need now; at level j it asks for j nodes more.
+the need now; at level j it asks for j nodes more. The model foresees the rise of demand itself, in parts of a
+node: which part of it the GPUs left free on nodes in use can take is known at the moment, not learnt.
 """
 
 from __future__ import annotations
@@ -18,7 +19,20 @@ from advisor.features.demand import DemandSeries
 from advisor.features.demand_calendar import hour_and_weekday, zone_named
 from advisor.forecast.demand_booster import ClassBooster
 
-__all__ = ["RISE_HORIZONS", "RISE_LEVELS", "RiseFrequencies", "RiseModel", "rise_horizons", "rises_within"]
+__all__ = [
+    "RISE_HORIZONS",
+    "RISE_LEVELS",
+    "RISE_PARTS",
+    "RiseFrequencies",
+    "RiseModel",
+    "demand_rises_within",
+    "exceedances",
+    "free_parts",
+    "monotone",
+    "rise_horizons",
+    "rise_shares",
+    "rises_within",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -29,6 +43,10 @@ RISE_HORIZONS = (5, 10, 15, 30, 60, 120, 240)
 RISE_LEVELS = 8
 """Nodes of rise told apart; more counts as that many."""
 
+RISE_PARTS = 8
+"""Equal parts of a node in which rises of demand are told apart: single GPUs where a node has eight."""
+
+_GRID = np.arange((RISE_LEVELS + 1) * RISE_PARTS) / RISE_PARTS
 _HOURS = 24
 _PRIOR_DAYS = 3.0
 _DUST = 1e-6
@@ -42,17 +60,38 @@ def rise_horizons(step_minutes: int) -> tuple[int, ...]:
 
 def rises_within(series: DemandSeries, at: Indices, minutes: float) -> Floats:
     """Nodes of need that were added at most within ``minutes`` after each sample; NaN where not all was seen."""
-    steps = series.steps(minutes)
-    need = np.ceil(series.demand / series.node_gpus - _DUST)
-    unseen = np.isnan(need)
+    return _highest_rise(np.ceil(series.demand / series.node_gpus - _DUST), at, series.steps(minutes))
+
+
+def demand_rises_within(series: DemandSeries, at: Indices, minutes: float) -> Floats:
+    """By how much demand rose at most within ``minutes`` after each sample, in nodes and parts of them."""
+    return _highest_rise(series.demand / series.node_gpus, at, series.steps(minutes))
+
+
+def _highest_rise(nodes: Floats, at: Indices, steps: int) -> Floats:
+    unseen = np.isnan(nodes)
     # Trailing over the steps that end at a sample, so the window after ``at`` is read ``steps`` later.
-    highest = maximum_filter1d(np.where(unseen, -np.inf, need), steps, mode="nearest", origin=(steps - 1) // 2)
+    highest = maximum_filter1d(np.where(unseen, -np.inf, nodes), steps, mode="nearest", origin=(steps - 1) // 2)
     gaps = np.concatenate([[0], np.cumsum(unseen)])
     end = at + steps
-    inside = end < len(series)
-    reached = np.minimum(end, len(series) - 1)
+    inside = end < nodes.size
+    reached = np.minimum(end, nodes.size - 1)
     whole = inside & (gaps[reached + 1] == gaps[at])
-    return np.where(whole, np.maximum(highest[reached] - need[at], 0.0), np.nan)
+    return np.where(whole, np.maximum(highest[reached] - nodes[at], 0.0), np.nan)
+
+
+def free_parts(series: DemandSeries, at: Indices) -> Indices:
+    """Parts of a node left free if demand filled as few nodes as it can, at each sample."""
+    nodes = series.demand[at] / series.node_gpus
+    free = np.ceil(nodes - _DUST) - nodes
+    return np.floor(free * RISE_PARTS + _DUST).astype(np.int64)
+
+
+def rise_shares(rises: Floats) -> Floats:
+    """The share of ``rises`` (nodes) above each part of a node, 0 first."""
+    ordered = np.sort(rises)
+    above: Floats = 1.0 - np.searchsorted(ordered, _GRID + _DUST, side="right") / max(len(ordered), 1)
+    return above
 
 
 def exceedances(rises: Floats) -> Floats:
@@ -107,25 +146,32 @@ class RiseFrequencies:
 
 @dataclass(frozen=True, eq=False)
 class RiseModel:
-    """Boosted classes of the rise for each horizon of one group of pools.
+    """Boosted classes of the rise of demand for each horizon of one group of pools.
 
-    The last class of a booster holds every rise from its number on; ``tails`` tells how those were
-    spread over the levels above, one row a horizon.
+    ``within`` tells for each horizon how the rises of each class were spread: the share of them above
+    each part of a node, shape (classes, parts).
     """
 
     boosters: Mapping[int, ClassBooster]
-    tails: Mapping[int, tuple[float, ...]]
+    within: Mapping[int, Floats]
 
-    def probabilities(self, rows: Floats, horizons: tuple[int, ...]) -> Floats:
-        """P(rise within each horizon >= each level) for each row of features: (rows, horizons, levels)."""
-        table = np.empty((len(rows), len(horizons), RISE_LEVELS))
-        for place, horizon in enumerate(horizons):
-            booster, tail = self.boosters[horizon], self.tails[horizon]
-            last = booster.classes - 1
-            above = np.cumsum(booster.probabilities(rows)[:, ::-1], axis=1)[:, ::-1]
-            table[:, place, :last] = above[:, 1:]
-            table[:, place, last:] = above[:, -1:] * np.array(tail)[None, :]
+    def exceedance(self, rows: Floats, horizons: tuple[int, ...]) -> Floats:
+        """P(demand rises within each horizon by more than each part of a node): (rows, horizons, parts).
+
+        Parts are eighths of a node from 0 on; the chance grows with the horizon and shrinks with the part.
+        """
+        table = np.stack([self.boosters[h].probabilities(rows) @ self.within[h] for h in horizons], axis=1)
         return monotone(np.clip(table, 0.0, 1.0))
+
+    def probabilities(self, rows: Floats, horizons: tuple[int, ...], free: Indices) -> Floats:
+        """P(need rises within each horizon by j nodes or more) for each row: (rows, horizons, levels).
+
+        ``free`` are the parts of a node that each row has free: the j-th node is wanted for what exceeds
+        them and j - 1 nodes.
+        """
+        table = self.exceedance(rows, horizons)
+        at = free[:, None] + RISE_PARTS * np.arange(RISE_LEVELS)[None, :]
+        return np.take_along_axis(table, at[:, None, :], axis=2)
 
     def can_read(self, rows: Floats) -> NDArray[np.bool_]:
         """Which rows every booster can read."""
@@ -134,4 +180,4 @@ class RiseModel:
 
     def to_json(self, saved: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
         """What must be kept beside the boosters' files, already ``saved``."""
-        return {str(h): {"booster": saved[h], "tail": list(self.tails[h])} for h in self.boosters}
+        return {str(h): {"booster": saved[h], "within": self.within[h].tolist()} for h in self.boosters}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from advisor.domain.explanations import DurationExplanation, FeatureEffect
 from advisor.domain.forecasts import DurationDistribution, DurationForecast
-from advisor.domain.jobs import Job
+from advisor.domain.jobs import Job, JobIdentity
 from advisor.domain.units import utc
 from advisor.features.duration import DurationFeatures, Memo
 from advisor.features.latest import LATEST
@@ -52,8 +52,8 @@ class DurationPredictor:
         self._features = DurationFeatures(with_usage=model is not None and model.with_usage)
         self._live = None if model is None else LiveModel(model)
         self._floor = MedianOfFive(PRIOR) if self._live is None else self._live.floor
-        self._placed: dict[str, Placement] = {}
-        self._rows: dict[str, Floats] = {}
+        self._placed: dict[JobIdentity, Placement] = {}
+        self._rows: dict[JobIdentity, Floats] = {}
         self._past = PastJobs()
 
     @property
@@ -97,7 +97,7 @@ class DurationPredictor:
         if self._is_past(job):
             return
         events = [Event(moment.timestamp(), 0, 0, kind, moment, job)]
-        if kind is not EventKind.SUBMITTED and not self._features.is_open(job.id):
+        if kind is not EventKind.SUBMITTED and not self._features.is_open(job.identity):
             # Seen for the first time when it had already started or ended: better late than never.
             events.insert(0, Event(job.submit.timestamp(), 0, 0, EventKind.SUBMITTED, job.submit, job))
         self._take(events)
@@ -109,28 +109,28 @@ class DurationPredictor:
 
     def _is_past(self, job: Job) -> bool:
         """Whether ``job`` was taken in before and is gone."""
-        return not self._features.is_open(job.id) and self._past.holds(job.id, job.submit.timestamp())
+        return not self._features.is_open(job.identity) and self._past.holds(job.identity, job.submit.timestamp())
 
     def _take(self, events: Sequence[Event]) -> None:
         """Histories first, since they need no model; then all new jobs are placed at once; then the leaves."""
         asked: dict[int, _Asked] = {}
-        # Two sources may use one id, one after the other: what counts is what is open at each event's turn.
-        placed_now: dict[str, bool] = {}
-        ends = {event.job.id: at for at, event in enumerate(events) if event.kind is EventKind.ENDED}
+        # A source may use one id again, one job after the other: what counts is what is open at each event's turn.
+        placed_now: dict[JobIdentity, bool] = {}
+        ends = {event.job.identity: at for at, event in enumerate(events) if event.kind is EventKind.ENDED}
         for at, event in enumerate(events):
             job = event.job
             if event.kind is EventKind.SUBMITTED:
-                known = placed_now.get(job.id, job.id in self._placed)
+                known = placed_now.get(job.identity, job.identity in self._placed)
                 if self._live is not None and job.submit >= self._live.model.leaves_since and not known:
-                    asked[at] = self._asked(job, event, self._live, open_ended=ends.get(job.id, -1) < at)
-                    placed_now[job.id] = True
+                    asked[at] = self._asked(job, event, self._live, open_ended=ends.get(job.identity, -1) < at)
+                    placed_now[job.identity] = True
                 self._features.submitted(job)
             elif event.kind is EventKind.STARTED:
                 self._features.started(job)
             else:
                 self._features.ended(job, event.moment)
-                self._past.add(job.id, job.submit.timestamp())
-                placed_now[job.id] = False
+                self._past.add(job.identity, job.submit.timestamp())
+                placed_now[job.identity] = False
         if self._live is None:
             self._take_to_floor(events)
         else:
@@ -153,13 +153,13 @@ class DurationPredictor:
     def _take_to_model(self, live: LiveModel, events: Sequence[Event], asked: dict[int, _Asked]) -> None:
         placed = dict(zip(asked, _placed(live.model, list(asked.values())), strict=True))
         for at, event in enumerate(events):
-            job_id, placement = event.job.id, placed.get(at)
+            identity, placement = event.job.identity, placed.get(at)
             if placement is not None:
-                self._placed[job_id], self._rows[job_id] = placement, asked[at].row
+                self._placed[identity], self._rows[identity] = placement, asked[at].row
             live.take(event, placement)
             if event.kind is EventKind.ENDED:
-                self._placed.pop(job_id, None)
-                self._rows.pop(job_id, None)
+                self._placed.pop(identity, None)
+                self._rows.pop(identity, None)
 
     def forecast(
         self, jobs: Sequence[Job], now: datetime, elapsed: Sequence[float] | None = None
@@ -214,7 +214,10 @@ class DurationPredictor:
         answers = self.forecast(jobs, moment, elapsed)
         effects: list[tuple[FeatureEffect, ...]] = [()] * len(jobs)
         if self._live is not None and jobs:
-            rows = [self._rows[job.id] if job.id in self._rows else self._features.row(job, moment) for job in jobs]
+            rows = [
+                self._rows[job.identity] if job.identity in self._rows else self._features.row(job, moment)
+                for job in jobs
+            ]
             effects = effects_of(self._live.model, np.array(rows))
         return [
             self._explanation(job, answer, moved, age)
@@ -241,10 +244,10 @@ class DurationPredictor:
         return replace(answer, reasons=reasons + answer.reasons)
 
     def _placements(self, model: DurationModel, jobs: Sequence[Job], now: datetime) -> Iterator[Placement]:
-        unknown = [job for job in jobs if job.id not in self._placed]
+        unknown = [job for job in jobs if job.identity not in self._placed]
         fresh = self._fresh(model, unknown, now)
         for job in jobs:
-            yield self._placed[job.id] if job.id in self._placed else next(fresh)
+            yield self._placed[job.identity] if job.identity in self._placed else next(fresh)
 
     def _fresh(self, model: DurationModel, jobs: Sequence[Job], now: datetime) -> Iterator[Placement]:
         """Where jobs fall that nobody has told of yet.

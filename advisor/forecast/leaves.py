@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.forecasts import OutcomeChances
-from advisor.domain.jobs import Outcome
+from advisor.domain.jobs import JobIdentity, Outcome
 from advisor.forecast.grid import LogGrid
 from advisor.forecast.running import RunningJobs
 
@@ -70,13 +70,13 @@ class LeafHistograms:
         self._lost[rows, self.grid.cell_of(log_seconds)] += weight
         self._total[rows] += weight
 
-    def started(self, job_id: str, leaves: LeafIndices, start: float, weight: float) -> None:
+    def started(self, job: JobIdentity, leaves: LeafIndices, start: float, weight: float) -> None:
         """A job began to run at ``start`` (Unix seconds); it counts as censored at its age until it stops."""
-        self._running.add(job_id, leaves, start, weight)
+        self._running.add(job, leaves, start, weight)
 
-    def stopped(self, job_id: str) -> None:
+    def stopped(self, job: JobIdentity) -> None:
         """It runs no more; what is known of its duration comes by :meth:`add` or :meth:`add_lost`."""
-        self._running.remove(job_id)
+        self._running.remove(job)
 
     def counts(self, leaves: LeafIndices, now: float) -> LeafCounts:
         """What the leaves of n jobs (n, trees) hold at ``now`` (Unix seconds), every tree with one vote."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.forecasts import OutcomeChances
-from advisor.domain.jobs import Job, Outcome
+from advisor.domain.jobs import Job, JobIdentity, Outcome
 from advisor.domain.units import SECONDS_PER_DAY
 from advisor.features.keys import JobKeys, keys_of
 from advisor.features.replay import Event, EventKind
@@ -136,7 +136,7 @@ class LiveModel:
         self._window = QuestionWindow(model.grid, model.calibration.window, model.calibration.days, model.questions)
         self._weights = Weights.prior(model.blend)
         self._bend = Bend()
-        self._open: dict[str, tuple[LeafIndices, float]] = {}
+        self._open: dict[JobIdentity, tuple[LeafIndices, float]] = {}
         self._floors: dict[JobKeys, Floats] = {}
         if self._window.last_submit is not None:
             self._draw(self._window.last_submit)
@@ -212,7 +212,7 @@ class LiveModel:
         if event.kind is EventKind.SUBMITTED:
             return self._submitted(job, event.at, placement)
         if job.start is not None:
-            self._started(job.id, job.start.timestamp())
+            self._started(job.identity, job.start.timestamp())
         if event.kind is not EventKind.STARTED:
             self._gone(job)
             self.floor.ended(job)
@@ -221,13 +221,13 @@ class LiveModel:
 
     def _submitted(self, job: Job, at: float, placement: Placement | None) -> LiveAnswer | None:
         answer = None
-        if placement is not None and placement.leaves is not None and job.id not in self._open:
-            self._open[job.id] = (placement.leaves, self._weight(at))
+        if placement is not None and placement.leaves is not None and job.identity not in self._open:
+            self._open[job.identity] = (placement.leaves, self._weight(at))
             if at >= self._fitted:
                 answer = self._asked(job, at, placement)
         self.floor.submitted(job)
         if job.start == job.submit:
-            self._started(job.id, at)
+            self._started(job.identity, at)
         return answer
 
     def _asked(self, job: Job, at: float, placement: Placement) -> LiveAnswer | None:
@@ -240,7 +240,7 @@ class LiveModel:
         depth = self._depth(job)
         parts = _parts(forest, placement, self._floor_cdf(job))
         mixed = _mixed(self._weights.of(depth), parts)
-        question = Question(job.id, at, depth, mixed.astype(np.float32), parts.astype(np.float32))
+        question = Question(job.identity, at, depth, mixed.astype(np.float32), parts.astype(np.float32))
         (chances,) = self._leaves.chances(counts, np.zeros(1), self._weight(at))
         answer = LiveAnswer(self._bend.of(mixed), chances)
         self._window.asked(question)
@@ -253,21 +253,21 @@ class LiveModel:
         self._weights = Weights.drawn(self.model.blend, outcomes)
         self._bend = Bend.drawn(self.model.calibration, outcomes)
 
-    def _started(self, job_id: str, start: float) -> None:
-        known = self._open.get(job_id)
+    def _started(self, job: JobIdentity, start: float) -> None:
+        known = self._open.get(job)
         if known is not None:
-            self._leaves.started(job_id, known[0], start, known[1])
-            self._window.started(job_id, start)
+            self._leaves.started(job, known[0], start, known[1])
+            self._window.started(job, start)
 
     def _gone(self, job: Job) -> None:
-        known = self._open.pop(job.id, None)
+        known = self._open.pop(job.identity, None)
         if known is None:
             return
-        self._leaves.stopped(job.id)
+        self._leaves.stopped(job.identity)
         seconds, censored = run_seconds(job), job.outcome is Outcome.CENSORED
         if seconds > 0:
             if censored:
                 self._leaves.add_lost(known[0], math.log(seconds), known[1])
             else:
                 self._leaves.add(known[0], math.log(seconds), known[1], job.outcome or Outcome.COMPLETED)
-        self._window.ended(job.id, seconds, censored=censored)
+        self._window.ended(job.identity, seconds, censored=censored)

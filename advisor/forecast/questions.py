@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.domain.jobs import JobIdentity
 from advisor.domain.units import SECONDS_PER_DAY
 from advisor.forecast.grid import LogGrid
 
@@ -36,7 +37,7 @@ class Question:
     and ``losses`` how the parts did (see :func:`cross_losses`). ``censored`` marks a job that was lost sight of.
     """
 
-    job_id: str
+    job: JobIdentity
     submit: float
     depth: int
     mixed: Singles | None
@@ -49,7 +50,8 @@ class Question:
     def to_json(self) -> dict[str, Any]:
         """As kept with a model; single-precision rows as base64 of their little-endian bytes."""
         return {
-            "job": self.job_id,
+            "source": self.job[0],
+            "job": self.job[1],
             "submit": self.submit,
             "depth": self.depth,
             "mixed": None if self.mixed is None else _packed(self.mixed),
@@ -70,7 +72,8 @@ class Question:
         mixed, parts, losses = document["mixed"], document["parts"], document["losses"]
         single = None if mixed is None else _unpacked(mixed)
         return cls(
-            job_id=document["job"],
+            # Models of earlier versions name no source.
+            job=(document.get("source", ""), document["job"]),
             submit=float(document["submit"]),
             depth=int(document["depth"]),
             mixed=single,
@@ -135,7 +138,7 @@ class QuestionWindow:
         self._size = size
         self._days = days
         self._window: deque[Question] = deque(replace(question) for question in questions)
-        self._open = {q.job_id: q for q in self._window if q.parts is not None}
+        self._open = {q.job: q for q in self._window if q.parts is not None}
         self.asked_in_all = len(self._window)
 
     @property
@@ -151,20 +154,20 @@ class QuestionWindow:
     def asked(self, question: Question) -> None:
         """An answer was given."""
         self._window.append(question)
-        self._open[question.job_id] = question
+        self._open[question.job] = question
         while len(self._window) > self._size or self._too_old(self._window[0], question.submit):
-            self._open.pop(self._window.popleft().job_id, None)
+            self._open.pop(self._window.popleft().job, None)
         self.asked_in_all += 1
 
-    def started(self, job_id: str, start: float) -> None:
+    def started(self, job: JobIdentity, start: float) -> None:
         """The job began to run."""
-        question = self._open.get(job_id)
+        question = self._open.get(self._known_as(job))
         if question is not None:
             question.start = start
 
-    def ended(self, job_id: str, seconds: float, *, censored: bool) -> None:
+    def ended(self, job: JobIdentity, seconds: float, *, censored: bool) -> None:
         """The job is gone after running ``seconds`` (NaN or none: it never ran, and the question is void)."""
-        question = self._open.pop(job_id, None)
+        question = self._open.pop(self._known_as(job), None)
         if question is None:
             return
         if seconds > 0 and question.mixed is not None and question.parts is not None:
@@ -173,6 +176,10 @@ class QuestionWindow:
             question.losses = cross_losses(self._grid, question.parts[np.newaxis], logs, lost)[0]
             question.censored = censored
         question.mixed = question.parts = None
+
+    def _known_as(self, job: JobIdentity) -> JobIdentity:
+        """As whose question it stands here: a model of an earlier version asked without naming the source."""
+        return job if job in self._open else ("", job[1])
 
     def _too_old(self, question: Question, now: float) -> bool:
         return now - question.submit > self._days * SECONDS_PER_DAY

@@ -210,6 +210,13 @@ class ModelRegistry:
                 _log.warning("version_passed_over", name=name, version=str(known.version), reason=str(error))
         return tuple(found)
 
+    def listing(self, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Every version with the aliases it holds, newest first, without fetching any artefact."""
+        known = self._known(name)
+        with _translated(name):
+            held = self._aliases(name)
+        return tuple((version, _held_by(version, held)) for version in (str(one.version) for one in known))
+
     def _experiment(self) -> str:
         found = self._client.get_experiment_by_name(_EXPERIMENT)
         if found is not None:
@@ -225,20 +232,24 @@ class ModelRegistry:
             known = list(self._client.search_model_versions(f"name='{name}'"))
         return sorted(known, key=lambda v: int(v.version), reverse=True)
 
-    def _alias_version(self, name: str, alias: str) -> str | None:
+    def _aliases(self, name: str) -> dict[str, str]:
         found = self._client.search_registered_models(f"name='{name}'")
-        if not found:
-            return None
-        held = dict(found[0].aliases).get(alias)
-        return None if held is None else str(held)
+        return {alias: str(version) for alias, version in dict(found[0].aliases).items()} if found else {}
+
+    def _alias_version(self, name: str, alias: str) -> str | None:
+        return self._aliases(name).get(alias)
 
     def _registered(self, known: ModelVersion) -> Registered:
         name, version = str(known.name), str(known.version)
         with _translated(name):
             folder = Path(download_artifacts(artifact_uri=known.source, tracking_uri=self._client.tracking_uri))
-            aliases = tuple(a for a in (CHAMPION, CHALLENGER) if self._alias_version(name, a) == version)
+            aliases = _held_by(version, self._aliases(name))
             card = _card_in(folder)
         return Registered(name=name, version=version, aliases=aliases, card=replace(card, name=name), folder=folder)
+
+
+def _held_by(version: str, aliases: dict[str, str]) -> tuple[str, ...]:
+    return tuple(alias for alias in (CHAMPION, CHALLENGER) if aliases.get(alias) == version)
 
 
 def _card_in(folder: Path) -> ModelCard:

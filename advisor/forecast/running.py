@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.domain.jobs import JobIdentity
 from advisor.forecast.grid import LogGrid
 
 __all__ = ["RunningJobs", "Sharing"]
@@ -35,8 +36,8 @@ class RunningJobs:
     """Jobs running now, as rows that one comparison can search: leaves, start and weight of each."""
 
     def __init__(self, trees: int, grid: LogGrid) -> None:
-        self._place: dict[str, int] = {}
-        self._ids: list[str] = []
+        self._place: dict[JobIdentity, int] = {}
+        self._jobs: list[JobIdentity] = []
         self._leaves = np.zeros((64, trees), dtype=np.int32)
         self._trees = trees
         self._grid = grid
@@ -48,19 +49,19 @@ class RunningJobs:
 
     def __len__(self) -> int:
         """How many run."""
-        return len(self._ids)
+        return len(self._jobs)
 
-    def add(self, job_id: str, leaves: LeafIndices, start: float, weight: float) -> None:
+    def add(self, job: JobIdentity, leaves: LeafIndices, start: float, weight: float) -> None:
         """A job began to run at ``start`` (Unix seconds); one that runs already is passed over."""
-        if job_id in self._place:
+        if job in self._place:
             return
-        place = len(self._ids)
+        place = len(self._jobs)
         if place == self._start.size:
             self._leaves = np.concatenate([self._leaves, np.zeros_like(self._leaves)])
             self._start = np.concatenate([self._start, np.zeros_like(self._start)])
             self._weight = np.concatenate([self._weight, np.zeros_like(self._weight)])
-        self._place[job_id] = place
-        self._ids.append(job_id)
+        self._place[job] = place
+        self._jobs.append(job)
         self._leaves[place] = leaves
         self._start[place] = start
         self._weight[place] = weight
@@ -69,33 +70,33 @@ class RunningJobs:
                 if leaf not in of_tree:
                     of_tree[leaf] = _Leaf(np.zeros(0), np.zeros(0))
                 of_tree[leaf].add(start, weight)
-        elif len(self._ids) > _MANY:
+        elif len(self._jobs) > _MANY:
             self._by_leaf = self._leaves_of_all()
 
-    def remove(self, job_id: str) -> None:
+    def remove(self, job: JobIdentity) -> None:
         """It runs no more; the gap is closed with the last row, so that rows stay together."""
-        place = self._place.pop(job_id, None)
+        place = self._place.pop(job, None)
         if place is None:
             return
         for of_tree, leaf in zip(self._by_leaf, self._leaves[place].tolist(), strict=False):
             of_tree[leaf].remove(float(self._start[place]), float(self._weight[place]))
-        last_id = self._ids.pop()
-        if last_id != job_id:
-            last = len(self._ids)
-            self._ids[place] = last_id
-            self._place[last_id] = place
+        last_job = self._jobs.pop()
+        if last_job != job:
+            last = len(self._jobs)
+            self._jobs[place] = last_job
+            self._place[last_job] = place
             for column in (self._leaves, self._start, self._weight):
                 column[place] = column[last]
-        if len(self._ids) < _FEW:
+        if len(self._jobs) < _FEW:
             self._by_leaf = []
 
     def in_leaves(self, leaves: LeafIndices, now: float) -> Sharing:
         """Who shares a leaf with one job's ``leaves`` at ``now`` (Unix seconds)."""
         # How many run decides, and not how many once did: who was told the same answers the same.
-        return self._looked_up(leaves, now) if len(self._ids) > _MANY else self._compared(leaves, now)
+        return self._looked_up(leaves, now) if len(self._jobs) > _MANY else self._compared(leaves, now)
 
     def _compared(self, leaves: LeafIndices, now: float) -> Sharing:
-        count = len(self._ids)
+        count = len(self._jobs)
         # Faster on one axis than on two.
         who, trees = np.divmod(np.flatnonzero(self._leaves[:count] == leaves), self._trees)
         ages = np.log(np.maximum(now - self._start[who], 1.0))
@@ -119,7 +120,7 @@ class RunningJobs:
         return Sharing(np.repeat(np.array(trees, dtype=np.intp), sizes), np.concatenate(cells), _joined(weights))
 
     def _leaves_of_all(self) -> list[dict[int, _Leaf]]:
-        count = len(self._ids)
+        count = len(self._jobs)
         starts, weights = self._start[:count], self._weight[:count]
         found = []
         for tree in range(self._trees):

@@ -8,6 +8,7 @@ read takes the time as of which it answers, so no caller sees the future by acci
 ``store``         :class:`~advisor.history.store.HistoryStore`, the verbs
 ``appending``     one batch of jobs into the store, all or nothing
 ``reading``       jobs as they were known at a time
+``kin``           work that two sources tell of, kept once
 ``saying``        how far sources were read, what was dropped and assumed, without growing for ever
 ``starts``        how long nodes took to start
 ``status``        what is stored, and what was dropped and why

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,11 +22,13 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, Oper
 
 from advisor.errors import Defect, Refused, Transient, sentences
 
-__all__ = ["Database"]
+__all__ = ["Database", "ReadOnlyStore"]
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _VERSION_TABLE = "gsa_history_version"
 _WRITES = "gsa_writes"
+# SQLite says readonly, PostgreSQL read-only.
+_READ_ONLY = re.compile(r"read-?only", re.IGNORECASE)
 _BUSY_SECONDS = 30.0
 # Any number does, as long as every program of this project takes the same one.
 _WRITER_LOCK = 7_305_310_152_013
@@ -32,6 +36,10 @@ _WRITER_LOCK = 7_305_310_152_013
 _MIGRATING = Lock()
 _JSON = partial(json.dumps, allow_nan=False, ensure_ascii=False)
 _EXAMPLE = "Give for instance sqlite:////var/lib/gsa/history.db or postgresql+psycopg://user@host/database."
+
+
+class ReadOnlyStore(Transient):
+    """The store may be read and not written: no waiting mends that, somebody has to."""
 
 
 class Database:
@@ -53,6 +61,7 @@ class Database:
         Raises:
             Refused: the URL, or what lies behind it, is not a store this version can use.
             Transient: the database cannot be reached or is locked.
+            ReadOnlyStore: it would have to be written, and may not be.
         """
         parsed = _parsed(url)
         with _translated(parsed):
@@ -168,20 +177,38 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+def _unwritable(url: URL) -> bool:
+    """Whether the file, or the folder that needs room beside it, may not be written by this user."""
+    if url.get_backend_name() != "sqlite" or url.database in {None, "", ":memory:"}:
+        return False
+    file = Path(str(url.database))
+    return file.parent.is_dir() and not all(os.access(each, os.W_OK) for each in (file.parent, file) if each.exists())
+
+
+def _read_only(url: URL, error: DatabaseError) -> ReadOnlyStore:
+    trouble = f"the history store {_shown(url)} cannot be written: {error.orig}"
+    remedy = "Let this user write the file and its folder, or choose another store (GSA_STORAGE__HOME)"
+    return ReadOnlyStore(sentences(trouble, remedy))
+
+
 @contextmanager
 def _translated(url: URL) -> Iterator[None]:
     """Errors of the database and its driver as errors of this project."""
     try:
         yield
     except OperationalError as error:
+        if _READ_ONLY.search(str(error.orig)) or _unwritable(url):
+            raise _read_only(url, error) from error
         trouble = f"the history store {_shown(url)} cannot be used now: {error.orig}"
-        remedy = "Check that it is reachable, writable and not locked by another program, then try again."
+        remedy = "Check that it is reachable and not locked by another program, then try again."
         raise Transient(sentences(trouble, remedy)) from error
     except (UnicodeEncodeError, OverflowError) as error:
         raise Refused(
             "job", str(error), "the database holds UTF-8 text and 64-bit integers", "Correct the source."
         ) from error
     except DatabaseError as error:
+        if _READ_ONLY.search(str(error.orig)):
+            raise _read_only(url, error) from error
         if "not a database" in str(error.orig):
             raise Refused(
                 "history store", _shown(url), "the file is no SQLite database", "Give another path, or move it away."

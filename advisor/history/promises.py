@@ -54,29 +54,29 @@ def kept_by_day(connection: Connection, as_of: datetime, since: datetime | None)
     query = (
         select(
             day,
+            PROMISES.c.replayed,
             _count(ended),
             _count(overdue),
             _count(and_(ended, ran_us <= PROMISES.c.p50_seconds * _SECOND_US)),
             _count(and_(ended, ran_us <= PROMISES.c.p90_seconds * _SECOND_US)),
-            _count(and_(or_(ended, overdue), PROMISES.c.replayed)),
         )
         .select_from(JOBS.join(PROMISES, joined))
         .where(JOBS.c.submit_us <= at, JOBS.c.start_us <= at)
-        .group_by(day)
-        .order_by(day)
+        .group_by(day, PROMISES.c.replayed)
+        .order_by(day, PROMISES.c.replayed)
     )
     if since is not None:
         query = query.where(JOBS.c.submit_us >= to_microseconds(since))
     return [
         KeptPromises(
             begin=from_microseconds(int(number) * _DAY_US),
+            replayed=bool(replayed),
             ended=int(ends),
             overdue=int(late),
             within_p50=int(p50),
             within_p90=int(p90),
-            replayed=int(replayed),
         )
-        for number, ends, late, p50, p90, replayed in connection.execute(query)
+        for number, replayed, ends, late, p50, p90 in connection.execute(query)
     ]
 
 

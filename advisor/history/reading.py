@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, func, or_, select
 
 from advisor.domain.jobs import Job, Outcome
-from advisor.history.rows import COLUMNS, from_microseconds, job_of, to_microseconds
+from advisor.history.rows import SOURCED, from_microseconds, job_of, to_microseconds
 from advisor.history.schema import INGESTS, JOBS
 
 __all__ = [
@@ -24,30 +24,29 @@ __all__ = [
     "watermark",
 ]
 
-# The source comes last: it only decides the order of jobs that share everything else in a key.
-_VALUES = [*(JOBS.c[name] for name in COLUMNS), JOBS.c.source]
-_ID, _SUBMIT, _START, _END = (COLUMNS.index(name) for name in ("id", "submit_us", "start_us", "end_us"))
+_VALUES = [JOBS.c[name] for name in SOURCED]
+_ID, _SUBMIT, _START, _END = (SOURCED.index(name) for name in ("id", "submit_us", "start_us", "end_us"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobChanges:
-    """What came in after a revision: each job with its source, as stored, by submission, then id, then source.
+    """What came in after a revision: jobs as stored, by submission, then id, then source.
 
     ``revision`` is the one to ask with next.
     """
 
     revision: int
-    jobs: tuple[tuple[str, Job], ...]
+    jobs: tuple[Job, ...]
 
 
 def _known(connection: Connection, conditions: list[ColumnElement[bool]], as_of: datetime, order: int) -> list[Job]:
-    """Jobs of the rows that meet ``conditions``, as known at ``as_of``, by the time in column ``order``, then id.
+    """Jobs of the rows that meet ``conditions``, as known at ``as_of``, by the time in column ``order``, id and source.
 
     Sorted here and not by the database, whose order of texts depends on its collation.
     """
     rows = connection.execute(select(*_VALUES).where(*conditions))
     ordered = sorted(rows, key=lambda row: (row[order], row[_ID], row[-1]))
-    known = (job_of(row[:-1]).as_of(as_of) for row in ordered)
+    known = (job_of(row).as_of(as_of) for row in ordered)
     return [job for job in known if job is not None]
 
 
@@ -107,7 +106,7 @@ def changed_since(connection: Connection, seen: int | None) -> JobChanges:
     if seen is not None:
         query = query.where(JOBS.c.revision > seen)
     rows = sorted(connection.execute(query), key=lambda row: (row[_SUBMIT], row[_ID], row[-1]))
-    return JobChanges(revision=reached, jobs=tuple((row[-1], job_of(row[:-1])) for row in rows))
+    return JobChanges(revision=reached, jobs=tuple(job_of(row) for row in rows))
 
 
 def watermark(connection: Connection, source: str) -> datetime | None:

@@ -6,16 +6,30 @@ times are, and several times faster to write and read than the database's own da
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from advisor.domain.accounts import EndTold, JobAccount, JobRun
 from advisor.domain.jobs import Job, Outcome
 from advisor.domain.usage import ComputeSource, GpuUsage
 
-__all__ = ["COLUMNS", "USAGE_COLUMNS", "Row", "from_microseconds", "job_of", "row_of", "to_microseconds"]
+__all__ = [
+    "ACCOUNT_COLUMNS",
+    "COLUMNS",
+    "SOURCED",
+    "USAGE_COLUMNS",
+    "Row",
+    "account_of",
+    "account_row",
+    "from_microseconds",
+    "job_of",
+    "row_of",
+    "to_microseconds",
+]
 
 Row = tuple[Any, ...]
-"""One value per name of :data:`COLUMNS`, None where unknown."""
+"""One value per name of :data:`COLUMNS`, or of :data:`SOURCED`; None where unknown."""
 
 USAGE_COLUMNS: tuple[str, ...] = (
     "usage_compute_mean",
@@ -55,14 +69,22 @@ COLUMNS: tuple[str, ...] = (
     "evictions",
     "paused_seconds",
     "image_pull_seconds",
+    "told_by_node",
     *USAGE_COLUMNS,
 )
+"""What a source tells of a job."""
+
+SOURCED: tuple[str, ...] = (*COLUMNS, "source")
+"""The same and whose job it is: everything that is kept of it."""
+
+ACCOUNT_COLUMNS: tuple[str, ...] = ("end_told", "runs")
+"""How a source came to know of a job, beside its row: who told its end, None for itself, and its runs where several."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
 _COMPUTE_SOURCES = {str(source): source for source in ComputeSource}
-_BEFORE_USAGE = len(COLUMNS) - len(USAGE_COLUMNS)
+_BEFORE_USAGE, _TOLD = len(COLUMNS) - len(USAGE_COLUMNS), len(COLUMNS)
 _NOT_MEASURED: Row = (None,) * len(USAGE_COLUMNS)
 
 
@@ -116,6 +138,7 @@ def row_of(job: Job) -> Row:
         job.evictions,
         float(job.paused_seconds),
         _number(job.image_pull_seconds),
+        ",".join(job.told_by_node) or None,
         *(_NOT_MEASURED if job.usage is None else _usage_row(job.usage)),
     )
 
@@ -134,7 +157,7 @@ def _usage_row(usage: GpuUsage) -> Row:
 
 
 def job_of(row: Row) -> Job:
-    """The job of a row in the order of :data:`COLUMNS`.
+    """The job of a row in the order of :data:`SOURCED`, or of :data:`COLUMNS`: then it has no source.
 
     Raises:
         Refused: the row breaks a rule of :class:`~advisor.domain.jobs.Job`.
@@ -142,7 +165,7 @@ def job_of(row: Row) -> Job:
     identity, submit, gpus, start, end, outcome, last_seen, *told = row[:_BEFORE_USAGE]
     user, namespace, name, image, gpu_kind, pool, cpus, nodes, priority, time_limit_seconds, *more = told
     start_assumed, calendar_known, scheduled, *runs = more
-    created_by, restarts, evictions, paused_seconds, image_pull_seconds = runs
+    created_by, restarts, evictions, paused_seconds, image_pull_seconds, told_by_node = runs
     return Job(
         id=identity,
         submit=from_microseconds(submit),
@@ -169,7 +192,9 @@ def job_of(row: Row) -> Job:
         evictions=evictions,
         paused_seconds=paused_seconds,
         image_pull_seconds=image_pull_seconds,
-        usage=_usage_of(row[_BEFORE_USAGE:]),
+        told_by_node=() if told_by_node is None else tuple(told_by_node.split(",")),
+        usage=_usage_of(row[_BEFORE_USAGE:_TOLD]),
+        source=row[_TOLD] if len(row) > _TOLD else None,
     )
 
 
@@ -188,3 +213,23 @@ def _usage_of(values: Row) -> GpuUsage | None:
         idle_share=idle_share,
         estimated=estimated,
     )
+
+
+def account_row(account: JobAccount) -> Row:
+    """What is kept of ``account``, in the order of :data:`ACCOUNT_COLUMNS`."""
+    told = None if account.end_told is EndTold.ITSELF else str(account.end_told)
+    if len(account.runs) <= 1:
+        # One run is the job's own start and end.
+        return (told, None)
+    runs = [[_count(run.start), _count(run.end), run.failed, run.restarts] for run in account.runs]
+    return (told, json.dumps(runs, separators=(",", ":")))
+
+
+def account_of(values: Row) -> JobAccount:
+    """The account of values in the order of :data:`ACCOUNT_COLUMNS`."""
+    told, text = values
+    runs = tuple(
+        JobRun(start=from_microseconds(start), end=_moment(end), failed=failed, restarts=restarts)
+        for start, end, failed, restarts in (() if text is None else json.loads(text))
+    )
+    return JobAccount(runs=runs, end_told=EndTold.ITSELF if told is None else EndTold(told))

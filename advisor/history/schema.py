@@ -9,11 +9,13 @@ from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer
 
 from advisor.domain.start_latency import StartPart
 
-__all__ = ["ADVICE", "INGESTS", "JOBS", "LEDGER", "METADATA", "NOTES", "PROMISES", "REJECTIONS", "STARTS"]
+__all__ = ["ADVICE", "INGESTS", "JOBS", "LEDGER", "METADATA", "NOTES", "PODS", "PROMISES", "REJECTIONS", "STARTS"]
 
 METADATA = MetaData()
 
-# ``revision`` is that of the ingest which last changed the row, or an earlier one that no reader has seen yet.
+# ``end_told`` is who told the end where not the job itself; ``runs`` is a JSON list of [start, end, failed, restarts]
+# where a job ran more than once. ``revision`` is that of the ingest which last changed the row, or an earlier one that
+# no reader has seen yet.
 JOBS = Table(
     "gsa_jobs",
     METADATA,
@@ -43,6 +45,7 @@ JOBS = Table(
     Column("evictions", BigInteger),
     Column("paused_seconds", Double, nullable=False, server_default="0"),
     Column("image_pull_seconds", Double),
+    Column("told_by_node", Text),
     Column("usage_compute_mean", Double),
     Column("usage_compute_p95", Double),
     Column("usage_compute_peak", Double),
@@ -51,12 +54,25 @@ JOBS = Table(
     Column("usage_energy_joules", Double),
     Column("usage_idle_share", Double),
     Column("usage_estimated", Boolean),
+    Column("end_told", Text),
+    Column("runs", Text),
     Column("revision", BigInteger, nullable=False, server_default="0"),
     Index("gsa_jobs_submit", "submit_us"),
     Index("gsa_jobs_start", "start_us"),
     Index("gsa_jobs_end", "end_us"),
     Index("gsa_jobs_last_seen", "last_seen_us"),
     Index("gsa_jobs_revision", "revision"),
+)
+
+# One row per pod and source that told of it; the job is stored under the source that told of that one first.
+PODS = Table(
+    "gsa_pods",
+    METADATA,
+    Column("uid", Text, primary_key=True),
+    Column("source", Text, primary_key=True),
+    Column("job_source", Text, nullable=False),
+    Column("job_id", Text, nullable=False),
+    Index("gsa_pods_job", "job_source", "job_id"),
 )
 
 # One row per ingest that changed anything; one that changed no job only moves the last row of its source on.

@@ -20,13 +20,14 @@ import pyarrow.parquet as pq
 
 from advisor.domain.jobs import Job
 from advisor.errors import Refused, Transient, sentences
-from advisor.history.rows import COLUMNS, Row, job_of, row_of
+from advisor.history.rows import SOURCED, Row, job_of, row_of
 
-__all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
+__all__ = ["DIGEST_SHOWN", "Snapshot", "jobs_digest", "read_snapshot", "write_snapshot"]
 
 # Counts up whenever columns or their meaning change, so that digests of different meanings never meet.
-_FORMAT = "gsa-jobs-2"
-_DIGEST_SHOWN = 16
+_FORMAT = "gsa-jobs-3"
+DIGEST_SHOWN = 16
+"""Digits of a digest that people are shown, and that name a file."""
 _ROW_GROUP = 100_000
 _TYPES = {
     "gpus": pa.float64(),
@@ -67,12 +68,12 @@ def write_snapshot(jobs: Iterable[Job], folder: Path) -> Snapshot:
     Raises:
         Transient: the folder cannot be written.
     """
-    rows = _ordered([row_of(job) for job in jobs])
+    rows = _rows(jobs)
     columns = _columns(rows)
     digest = _digest(columns)
-    path = folder / f"jobs-{digest[:_DIGEST_SHOWN]}.parquet"
+    path = folder / f"jobs-{digest[:DIGEST_SHOWN]}.parquet"
     if not path.exists():
-        table = pa.table([_array(name, columns[name]) for name in COLUMNS], names=list(COLUMNS))
+        table = pa.table([_array(name, columns[name]) for name in SOURCED], names=list(SOURCED))
         table = table.replace_schema_metadata({"format": _FORMAT, "digest": digest})
         try:
             _write_atomically(table, path)
@@ -82,8 +83,13 @@ def write_snapshot(jobs: Iterable[Job], folder: Path) -> Snapshot:
     return Snapshot(path=path, digest=digest, rows=len(rows))
 
 
+def jobs_digest(jobs: Iterable[Job]) -> str:
+    """What :func:`write_snapshot` calls these jobs, without writing them."""
+    return _digest(_columns(_rows(jobs)))
+
+
 def read_snapshot(path: Path) -> list[Job]:
-    """The jobs of a snapshot, ordered by submission, then id; its content is checked against its digest.
+    """The jobs of a snapshot, ordered by submission, then id, then source; its content is checked against its digest.
 
     Raises:
         Refused: there is no such file, it is not a snapshot, or its content is not what was written.
@@ -99,29 +105,33 @@ def read_snapshot(path: Path) -> list[Job]:
         raise Refused(
             "snapshot", str(path), f"its format is {described.get('format')!r}, not {_FORMAT!r}", "Write a new one."
         )
-    columns = {name: _values(table.column(name)) for name in COLUMNS}
+    columns = {name: _values(table.column(name)) for name in SOURCED}
     if _digest(columns) != described.get("digest"):
         raise Refused("snapshot", str(path), "its content is not what was written", "Delete it and write a new one.")
     return [job_of(row) for row in zip(*columns.values(), strict=True)]
 
 
-def _ordered(rows: list[Row]) -> list[Row]:
-    """By submission, then id; where two sources share an id, by everything else too."""
-    rows = sorted(rows, key=lambda row: row[1::-1])
-    if any(one[:2] == other[:2] for one, other in pairwise(rows)):
-        rows.sort(key=lambda row: (row[1], row[0], json.dumps(row)))
+def _rows(jobs: Iterable[Job]) -> list[Row]:
+    """By submission, then id, then source; jobs that share all three by everything else too."""
+    rows = sorted([(*row_of(job), job.source) for job in jobs], key=_place)
+    if any(_place(one) == _place(other) for one, other in pairwise(rows)):
+        rows.sort(key=lambda row: (_place(row), json.dumps(row)))
     return rows
+
+
+def _place(row: Row) -> tuple[object, ...]:
+    return (row[1], row[0], row[-1] or "")
 
 
 def _columns(rows: list[Row]) -> dict[str, list[object]]:
     if not rows:
-        return {name: [] for name in COLUMNS}
-    return {name: list(values) for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)}
+        return {name: [] for name in SOURCED}
+    return {name: list(values) for name, values in zip(SOURCED, zip(*rows, strict=True), strict=True)}
 
 
 def _digest(columns: dict[str, list[object]]) -> str:
     content = hashlib.sha256(_FORMAT.encode())
-    for name in COLUMNS:
+    for name in SOURCED:
         # JSON writes a float as the shortest text that reads back equal, and escapes all but ASCII.
         content.update(json.dumps([name, columns[name]], separators=(",", ":")).encode("ascii"))
     return content.hexdigest()

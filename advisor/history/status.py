@@ -8,13 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from advisor.domain.ingest import Rejection
+from advisor.domain.ingest import PARTITIONS, Rejection
 from advisor.history.rows import from_microseconds
 from advisor.history.schema import INGESTS, JOBS, NOTES, REJECTIONS
 
-__all__ = ["HistoryStatus", "SourceStatus", "read_status"]
+__all__ = ["OPEN", "HistoryStatus", "SourceStatus", "read_status"]
 
 WAITING, RUNNING = "waiting", "running"
+OPEN = frozenset({WAITING, RUNNING})
+"""States of jobs without an outcome, as of the last event of their source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,11 @@ class HistoryStatus:
     """Everything the store holds, source by source, in the order of their names."""
 
     sources: tuple[SourceStatus, ...]
+
+    @property
+    def partitioned(self) -> frozenset[str]:
+        """The sources whose pools are partitions of Slurm, not NodePools."""
+        return frozenset(source.source for source in self.sources if PARTITIONS in source.notes)
 
     @property
     def jobs(self) -> int:

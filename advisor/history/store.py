@@ -7,6 +7,8 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
+from sqlalchemy import false, update
+
 from advisor.domain.decisions import DecisionRecord
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
@@ -15,14 +17,15 @@ from advisor.domain.start_latency import StartLatency
 from advisor.domain.units import utc
 from advisor.history import ledger, reading
 from advisor.history.appending import AppendResult, Progress, append_batch
-from advisor.history.database import Database
+from advisor.history.database import Database, ReadOnlyStore
 from advisor.history.ledger import StoredAdvice
 from advisor.history.promises import kept_by_day, promised, read_promises, write_promises
 from advisor.history.reading import JobChanges
+from advisor.history.schema import INGESTS
 from advisor.history.starts import read_start_latencies
 from advisor.history.status import HistoryStatus, read_status
 
-__all__ = ["AppendResult", "HistoryStore", "JobChanges", "StoredAdvice"]
+__all__ = ["AppendResult", "HistoryStore", "JobChanges", "ReadOnlyStore", "StoredAdvice"]
 
 
 class HistoryStore:
@@ -61,6 +64,16 @@ class HistoryStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def check_writable(self) -> None:
+        """Write nothing, as everything else is written.
+
+        Raises:
+            ReadOnlyStore: it may only be read.
+            Transient: the database cannot be reached or is locked.
+        """
+        with self._database.writing() as connection:
+            connection.execute(update(INGESTS).where(false()).values(added=0))
 
     def append(self, batch: JobBatch, now: datetime, progress: Progress | None = None) -> AppendResult:
         """Add what ``batch`` brings, in one transaction: all of it is kept, or nothing.

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from advisor.domain.nodepools import ClusterSnapshot, NodePool
 from advisor.domain.slices import SliceRequest
-from advisor.domain.units import shown_duration
+from advisor.domain.units import counted, shown_duration
 from advisor.errors import Refused
 from advisor.planning.allocation_terms import AllocationTerms
 from advisor.planning.limits import gpu_limit_of
@@ -146,7 +146,7 @@ def _too_large(request: SliceRequest, pools: tuple[NodePool, ...], sizes: dict[s
     return Refused(
         "gpus",
         request.gpus,
-        f"the largest eligible pool can have {most} GPUs",
+        f"the largest eligible pool can have {counted(most, 'GPU')}",
         "Ask for fewer GPUs or raise the pool's GPU limit.",
     )
 

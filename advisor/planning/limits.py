@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from advisor.domain.nodepools import NodePool
 from advisor.domain.quantities import LARGEST_QUANTITY, parse_quantity
-from advisor.domain.units import finite, positive, shown_duration, utc
+from advisor.domain.units import counted, finite, positive, shown_duration, utc
 from advisor.errors import Refused
 
 __all__ = ["GpuNeed", "LimitAdvice", "LimitTerms", "gpu_limit_of", "recommend_gpu_limit", "whole_nodes"]
@@ -128,11 +128,11 @@ def recommend_gpu_limit(
     target = _capped(uncapped, pool, terms)
     wanted = (
         f"{need:.1f} GPUs wanted at the {terms.level:.0%} level, {capacity} on nodes: {uncapped} is whole nodes of "
-        f"{pool.largest_node_gpus} GPUs; one launches only if all its GPUs fit in what the limit leaves"
+        f"{counted(pool.largest_node_gpus, 'GPU')}; one launches only if all its GPUs fit in what the limit leaves"
     )
     reasons = [wanted]
     if target < uncapped:
-        reasons.append(f"capped at {target} GPUs, the whole nodes within {terms.most_gpus}")
+        reasons.append(f"capped at {counted(target, 'GPU')}, the whole nodes within {terms.most_gpus}")
     if current is None or target >= current:
         return LimitAdvice(target, tuple(reasons))
     return _lowered(pool, current, target, capacity, (_quiet(recent, terms, now), tuple(reasons)))

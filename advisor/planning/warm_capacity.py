@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile
 
@@ -27,11 +27,13 @@ from numpy.typing import NDArray
 from advisor.domain.forecasts import RiseForecast
 from advisor.domain.nodepools import NodePool
 from advisor.domain.plans import WarmCurvePoint, WarmPlan
-from advisor.domain.units import finite, positive, shown_duration, utc
+from advisor.domain.units import counted, finite, positive, shown_duration, utc
+from advisor.domain.warm_rules import WarmRuleName
 from advisor.errors import Refused
 from advisor.planning.costs import Prices, break_even_minutes, gpu_cost, idle_cost, waiting_cost, waiting_ratio
+from advisor.planning.warm_index import boot_ahead, expected_idle, keep_idle, ladder
 
-__all__ = ["UNKNOWN_START_LATENCY_SECONDS", "WarmTerms", "boot_ahead", "expected_idle", "keep_idle", "plan_warm"]
+__all__ = ["UNKNOWN_START_LATENCY_SECONDS", "WarmTerms", "plan_warm"]
 
 Floats = NDArray[np.float64]
 
@@ -105,45 +107,8 @@ class _Rises:
         return int(self.probability.shape[1])
 
 
-def expected_idle(minutes: Floats, probability: Floats) -> Floats:
-    """E(H) at every minute of a ladder from 0: minutes a spare is expected to wait for its use, up to H.
-
-    >>> expected_idle(np.array([0.0, 10.0]), np.array([0.0, 1.0]))
-    array([0., 5.])
-    """
-    unused = 1.0 - (probability[1:] + probability[:-1]) / 2.0
-    steps = np.diff(minutes)
-    sums = np.cumsum(unused * (steps if unused.ndim == 1 else steps[:, None]), axis=0)
-    total: Floats = np.concatenate([np.zeros_like(sums[:1]), sums])
-    return total
-
-
-def keep_idle(minutes: Floats, probability: Floats, stake_minutes: float) -> bool:
-    """True if an idle node is worth keeping: at some horizon its chance of use times what a new one costs is more.
-
-    ``stake_minutes`` is b L + W L, the node-minutes that a cold start is worth.
-    """
-    return bool((probability * stake_minutes > expected_idle(minutes, probability))[1:].any())
-
-
-def boot_ahead(
-    minutes: Floats, probability: Floats, latency: float, weight: float, boot: float
-) -> tuple[Floats, Floats]:
-    """What booting one node now spares and costs, in paid node-minutes, at every horizon past the start latency.
-
-    ``weight`` is c W, ``boot`` is b L. ``minutes`` must hold ``latency``.
-    """
-    idle = expected_idle(minutes, probability)
-    at = int(np.searchsorted(minutes, latency))
-    middles = (minutes[1 : at + 1] + minutes[:at]) / 2.0
-    before = float(middles @ np.diff(probability[: at + 1]))
-    later = slice(at + 1, None)
-    spared = weight * (before + latency * (probability[later] - probability[at]))
-    return spared, boot * (1.0 - probability[later]) + idle[later] - idle[at]
-
-
 def plan_warm(rise: RiseForecast | None, pool: NodePool, prices: Prices, terms: WarmTerms, now: datetime) -> WarmPlan:
-    """Warm nodes and keep-alive of one pool.
+    """Warm nodes and keep-alive of one pool, by the rule that the pool's own past speaks for, else by the index rule.
 
     Without a rise forecast that may be acted on: no node is booted ahead, and idle nodes stay for the
     break-even time, which needs no forecast and costs at most twice what foresight would. Both are stated.
@@ -155,16 +120,29 @@ def plan_warm(rise: RiseForecast | None, pool: NodePool, prices: Prices, terms: 
     refusal = _why_not(rise, pool, terms, now)
     if rise is None or refusal is not None:
         return _default_plan(pool, prices, terms, (refusal or _NO_FORECAST, *stated))
+    rule = rise.rule
+    if rule is None:
+        return _index_plan(rise, pool, (prices, terms), stated)
+    chosen = (f"{rule.words} is followed: {rule.reason}", *stated)
+    if rule.name is WarmRuleName.KEEP_ALIVE:
+        return _default_plan(pool, prices, terms, chosen)
+    if rule.name is WarmRuleName.RISE_QUANTILE and rise.recent_rise_nodes is not None:
+        return _recent_rises_plan(rise, rise.recent_rise_nodes, pool, terms, chosen)
+    return _index_plan(rise, pool, (prices, replace(terms, boot_weight=rule.boot_weight or terms.boot_weight)), chosen)
+
+
+def _index_plan(rise: RiseForecast, pool: NodePool, at: tuple[Prices, WarmTerms], stated: tuple[str, ...]) -> WarmPlan:
+    """What the index rule says."""
+    prices, terms = at
     rises = _ladder(rise, terms.latency_minutes)
     curve = tuple(_point(rises, level, rise.node_gpus, prices, terms) for level in range(rises.levels))
     stake = break_even_minutes(prices, terms.latency_minutes, weight=terms.waiting_weight)
-    keep = _leading(keep_idle(rises.minutes, rises.probability[:, level], stake) for level in range(rises.levels))
+    keep = _leading(keep_idle(rises.minutes, rises.probability, stake))
     boot = _leading(point.saving_per_hour > point.cost_per_hour for point in curve)
     wanted = boot
-    boot = min(max(boot, terms.least_nodes), terms.most_nodes)
-    keep = min(max(keep, terms.least_nodes), terms.most_nodes)
+    boot = _bounded(boot, terms)
+    keep = _bounded(keep, terms)
     keep_alive, why = _keep_alive(rises, boot, keep, prices, terms)
-    reasons = [_boot_reason(curve, boot, wanted, (prices, rise.node_gpus)), why, *stated]
     return WarmPlan(
         pool=pool.name,
         warm_gpus=boot * rise.node_gpus,
@@ -175,9 +153,38 @@ def plan_warm(rise: RiseForecast | None, pool: NodePool, prices: Prices, terms: 
         start_latency_seconds=terms.latency_minutes * 60.0,
         served=rise.served,
         curve=curve,
-        reasons=tuple(reasons),
+        reasons=(_boot_reason(curve, boot, wanted, (prices, rise.node_gpus)), why, *stated),
         keep_alive_reasons=(why, *stated),
     )
+
+
+def _recent_rises_plan(
+    rise: RiseForecast, nodes: int, pool: NodePool, terms: WarmTerms, stated: tuple[str, ...]
+) -> WarmPlan:
+    """Ready for the rises of the last day: as many nodes as their quantile asks for beyond what is free."""
+    ready = _bounded(nodes, terms)
+    shortest = max(terms.shortest_keep_alive_seconds, terms.latency_minutes * 60.0)
+    text = f"{counted(ready, 'node')} ready ahead of need, for rises within ten minutes as in the last day"
+    if ready != nodes:
+        text += f" (bounds; the rises ask for {nodes})"
+    why = _shortest_reason(shortest, terms)
+    return WarmPlan(
+        pool=pool.name,
+        warm_gpus=ready * rise.node_gpus,
+        boot_nodes=ready,
+        keep_nodes=ready,
+        node_gpus=rise.node_gpus,
+        keep_alive_seconds=_whole_minutes(shortest),
+        start_latency_seconds=terms.latency_minutes * 60.0,
+        served=WarmRuleName.RISE_QUANTILE.value,
+        curve=(),
+        reasons=(text, why, *stated),
+        keep_alive_reasons=(why, *stated),
+    )
+
+
+def _bounded(nodes: int, terms: WarmTerms) -> int:
+    return min(max(nodes, terms.least_nodes), terms.most_nodes)
 
 
 def _why_not(rise: RiseForecast | None, pool: NodePool, terms: WarmTerms, now: datetime) -> str | None:
@@ -206,13 +213,8 @@ def _stated_latency(terms: WarmTerms) -> tuple[str, ...]:
 
 
 def _ladder(rise: RiseForecast, latency: float) -> _Rises:
-    """The forecast from minute 0 (nothing has risen yet) with the start latency as a rung, linear in between."""
-    known = np.concatenate([[0.0], rise.horizons_minutes])
-    table = np.vstack([np.zeros(len(rise.probabilities[0])), np.asarray(rise.probabilities)])
-    # A horizon past the latency is needed to weigh a boot at all; beyond the last one nothing more is foreseen.
-    minutes = np.unique(np.concatenate([known, [latency, max(2.0 * latency, float(known[-1]))]]))
-    columns = [np.interp(minutes, known, table[:, level]) for level in range(table.shape[1])]
-    probability = np.column_stack(columns)
+    """The forecast on a ladder of minutes that holds the start latency."""
+    minutes, probability = ladder(np.asarray(rise.horizons_minutes), np.asarray(rise.probabilities), latency)
     return _Rises(minutes, probability, expected_idle(minutes, probability))
 
 
@@ -260,8 +262,9 @@ def _keep_alive(rises: _Rises, boot: int, keep: int, prices: Prices, terms: Warm
     best = float(minutes[int(np.argmin(cost))]) * 60.0
     chosen = max(shortest, min(best, 2.0 * break_even * 60.0, terms.longest_keep_alive_seconds))
     return _whole_minutes(chosen), (
-        f"{keep} idle nodes are worth keeping, {boot} of them ready anyway: the next stays {shown_duration(chosen)}, "
-        f"where idling costs least against a cold start worth {shown_duration(break_even * 60.0)} of idling"
+        f"{counted(keep, 'idle node')} worth keeping, {boot} of them ready anyway: the next stays "
+        f"{shown_duration(chosen)}, where idling costs least against a cold start worth "
+        f"{shown_duration(break_even * 60.0)} of idling"
     )
 
 
@@ -284,7 +287,7 @@ def _whole_minutes(seconds: float) -> int:
 
 def _boot_reason(curve: tuple[WarmCurvePoint, ...], boot: int, wanted: int, price: tuple[Prices, int]) -> str:
     """The level chosen, the last node accepted and the first rejected, in money."""
-    text = f"{boot} node{'' if boot == 1 else 's'} ready ahead of need"
+    text = f"{counted(boot, 'node')} ready ahead of need"
     if boot != wanted:
         text += f" (bounds; the curve says {wanted})"
     for point in curve[max(0, wanted - 1) : wanted]:
@@ -317,7 +320,7 @@ def _default_plan(pool: NodePool, prices: Prices, terms: WarmTerms, reasons: tup
     keep_alive = _whole_minutes(max(shortest, min(break_even, terms.longest_keep_alive_seconds)))
     nodes = terms.least_nodes
     rule = (
-        f"default: {nodes} nodes ready, idle ones stay {shown_duration(keep_alive)} (break-even is "
+        f"default: {counted(nodes, 'node')} ready, idle ones stay {shown_duration(keep_alive)} (break-even is "
         f"{shown_duration(break_even)}: then idling has cost as much as a cold start)"
     )
     return WarmPlan(

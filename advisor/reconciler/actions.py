@@ -20,7 +20,7 @@ from advisor.domain.nodepools import GPU_RESOURCE, Node, NodePool, WarmBuffer
 from advisor.domain.plans import Change, PoolAdvice, Value
 from advisor.domain.quantities import LARGEST_QUANTITY, parse_quantity
 from advisor.domain.slices import SliceClass
-from advisor.domain.units import parse_duration
+from advisor.domain.units import counted, parse_duration
 from advisor.reconciler.limits import limit_effect, whole_node_limit
 
 __all__ = [
@@ -168,7 +168,7 @@ def _limit(advice: PoolAdvice, pool: NodePool, nodes: Sequence[Node]) -> _Wanted
         return None
     whole = whole_node_limit(advice.gpu_limit, pool.node_gpus)
     effect = limit_effect(nodes, whole.gpus)
-    reasons = (*whole.reasons, *effect.reasons) or (f"the demand ahead fits in {whole.gpus} GPUs",)
+    reasons = (*whole.reasons, *effect.reasons) or (f"the demand ahead fits in {counted(whole.gpus, 'GPU')}",)
     return _Wanted(f"{NODE_POOL}/{pool.name}", GPU_LIMIT, pool.gpu_limit, str(whole.gpus), reasons)
 
 
@@ -186,7 +186,7 @@ def _warm(advice: PoolAdvice, pool: NodePool) -> tuple[_Wanted, ...]:
     wanted = [_Wanted(name, WARM_CHUNKS, old, chunks, advice.warm.reasons)]
     size = advice.warm.node_gpus
     if chunks > 0 and (before is None or before.gpus_each != size):
-        reason = f"one chunk is one node of {size} GPUs"
+        reason = f"one chunk is one node of {counted(size, 'GPU')}"
         wanted.append(_Wanted(name, CHUNK_GPUS, None if before is None else before.gpus_each, size, (reason,)))
     return tuple(wanted)
 

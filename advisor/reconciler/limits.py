@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from advisor.domain.nodepools import Node
-from advisor.domain.units import finite
+from advisor.domain.units import counted, finite
 
 __all__ = ["LimitEffect", "WholeNodeLimit", "freed_gpus", "limit_effect", "whole_node_limit"]
 
@@ -64,7 +64,7 @@ class LimitEffect:
         """What to tell a person where the limit lies below what is in use, else nothing."""
         if self.in_use <= self.limit:
             return ()
-        state = f"{self.in_use} GPUs in use of {self.limit}"
+        state = f"{counted(self.in_use, 'GPU')} in use of {self.limit}"
         effect = "the limit alone frees 0 GPUs, it only blocks new nodes; savings are counted once nodes are gone"
         return (f"{state}: {effect}",)
 

@@ -132,10 +132,10 @@ def slice_manifest(pool: NodePool, minutes: float, namespace: str) -> dict[str, 
     }
 
 
-def to_yaml(manifests: Iterable[Mapping[str, object]]) -> str:
+def to_yaml(manifests: Iterable[Mapping[str, object]], notes: Iterable[str] = ()) -> str:
     """The manifests as YAML documents that kubectl takes from standard input; empty where there are none.
 
-    Comments say how, and which namespaces must be there first: server-side apply makes none.
+    Comments say ``notes``, how, and which namespaces must be there first: server-side apply makes none.
     """
     documents = [dict(manifest) for manifest in manifests]
     if not documents:
@@ -143,7 +143,9 @@ def to_yaml(manifests: Iterable[Mapping[str, object]]) -> str:
     text: str = yaml.dump_all(documents, Dumper=_PlainDumper, sort_keys=False, explicit_start=True)
     spaces = dict.fromkeys(space for one in documents if (space := _namespace(one)) is not None)
     first = "".join(f"# once, where it is not there yet: kubectl create namespace {space}\n" for space in spaces)
-    return f"# {APPLY_COMMAND}\n{first}{text}"
+    # A name of the history may hold a line break, and a comment ends with its line.
+    said = "".join(f"# note: {' '.join(note.split())}\n" for note in notes)
+    return f"{said}# {APPLY_COMMAND}\n{first}{text}"
 
 
 class _PlainDumper(yaml.SafeDumper):

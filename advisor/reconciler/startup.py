@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from advisor.domain.nodepools import Node
-from advisor.domain.units import shown_duration
+from advisor.domain.units import counted, shown_duration
 from advisor.errors import Refused
 
 __all__ = ["STARTUP_TIMEOUT_SECONDS", "MissingCapacity", "missing_capacity"]
@@ -61,7 +61,9 @@ def missing_capacity(
         else:
             overdue.append(node.name)
     lacking = max(0, math.ceil((demand_gpus - ready - coming) / node_gpus - 1e-9))
-    reasons = [f"{demand_gpus:g} GPUs wanted, {ready} ready, {coming} coming: {lacking} more nodes of {node_gpus}"]
+    reasons = [
+        f"{demand_gpus:g} GPUs wanted, {ready} ready, {coming} coming: {counted(lacking, 'more node')} of {node_gpus}"
+    ]
     if overdue:
         waited = shown_duration(startup_timeout_seconds)
         reasons.append(f"not ready after {waited}, so not counted on any more: {', '.join(overdue)}")

@@ -61,7 +61,7 @@ class PrometheusOptions(Piece):
             first = error.errors()[0]
             field = str(first["loc"][0]) if first["loc"] else "prometheus"
             limit, remedy = limit_and_remedy(first)
-            raise Refused(field, HIDDEN if field == "url" else first.get("input"), limit, remedy) from error
+            raise Refused(field, _shown(field, first.get("input")), limit, remedy) from error
 
     @field_validator("url")
     @classmethod
@@ -90,6 +90,11 @@ class PrometheusOptions(Piece):
         return self
 
 
+def _shown(field: str, given: object) -> object:
+    """What was given, unless it may hold a secret: a user, a password or a query."""
+    return HIDDEN if field == "url" and any(mark in str(given) for mark in "@?#") else given
+
+
 def _without_secrets(url: str) -> str:
     """``url`` if it is an address and nothing else.
 
@@ -101,6 +106,8 @@ def _without_secrets(url: str) -> str:
         known = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
     except ValueError:
         known = None
+    if "://" not in url:
+        raise ValueError("http:// or https:// is missing before the host, as in http://host:9090")
     if not known or not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError("the address is http:// or https://, a host, perhaps a port and a path")
     if "@" in parts.netloc:

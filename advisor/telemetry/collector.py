@@ -46,7 +46,7 @@ def collect(source: Source, store: HistoryStore, now: datetime, progress: Progre
         changed=result.changed,
         unchanged=result.unchanged,
         rejections=(*batch.rejections, *result.rejections),
-        notes=batch.notes,
+        notes=(*batch.notes, *result.notes),
         watermark=batch.watermark,
         synthetic=batch.synthetic,
     )

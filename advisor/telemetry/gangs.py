@@ -7,17 +7,18 @@ are no batch work (a Deployment, a StatefulSet) or that has none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from advisor.domain.jobs import Job, Outcome
+from advisor.domain.accounts import EndTold, JobAccount, JobRun
+from advisor.domain.jobs import TOLD_BY_NODES, Job, Outcome
 from advisor.errors import Refused
 from advisor.telemetry.pods import TAKEN_BY_THE_SYSTEM, CreatorRecord, PodRecord
 from advisor.telemetry.tally import RejectionTally
 
-__all__ = ["Work", "jobs_of", "work_of"]
+__all__ = ["Work", "jobs_of", "uids_of", "work_of"]
 
 _RESERVATIONS = ("kai-resource-reservation", "kai-scale-adjust")
 _NEVER_ADMITTED = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "OutOfgpu")
@@ -25,15 +26,21 @@ _FAILED_ABOVE = (Outcome.FAILED, Outcome.CANCELLED, Outcome.CENSORED)
 
 
 class Work(NamedTuple):
-    """One piece of work: the job, and the pods it ran in by creation."""
+    """One piece of work: the job, the pods it ran in by creation, and how it is known."""
 
     job: Job
     pods: tuple[PodRecord, ...]
+    account: JobAccount
 
 
 def jobs_of(pods: Iterable[PodRecord], creators: Iterable[CreatorRecord], tally: RejectionTally) -> tuple[Job, ...]:
     """The jobs of :func:`work_of`."""
     return tuple(work.job for work in work_of(pods, creators, tally))
+
+
+def uids_of(found: Iterable[Work]) -> dict[str, tuple[str, ...]]:
+    """The uids of the pods of each piece of work that has any, by the id of its job."""
+    return {work.job.id: tuple(pod.uid for pod in work.pods) for work in found if work.pods}
 
 
 def work_of(pods: Iterable[PodRecord], creators: Iterable[CreatorRecord], tally: RejectionTally) -> tuple[Work, ...]:
@@ -90,17 +97,9 @@ def _work_key(pod: PodRecord) -> tuple[Any, ...]:
 
 def _append(found: list[Work], piece: _Piece, tally: RejectionTally) -> None:
     try:
-        found.append(Work(piece.job(), tuple(piece.pods)))
+        found.append(piece.work())
     except Refused as error:
         tally.add(f"inconsistent_{error.field}", f"{piece.shown}: {error}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A stretch of time in which at least one pod ran; ``end`` None while one still does."""
-
-    start: datetime
-    end: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +115,8 @@ class _Piece:
             return f"{self.creator.namespace} {self.creator.shown}"
         return f"{self.pods[0].namespace}/{self.pods[0].name}"
 
-    def job(self) -> Job:
-        """The job.
+    def work(self) -> Work:
+        """The job with its pods.
 
         Raises:
             Refused: its moments contradict each other.
@@ -125,6 +124,13 @@ class _Piece:
         creator, pods = self.creator, self.pods
         submit = min([pod.created for pod in pods] + ([creator.created] if creator is not None else []))
         runs = self._runs(submit)
+        job = self._job(submit, runs)
+        told = EndTold.ITSELF if job.end is None else self._end_told()
+        by_its_pods = creator is not None and creator.by_its_pods
+        return Work(job, tuple(pods), JobAccount(runs=tuple(runs), end_told=told, by_its_pods=by_its_pods))
+
+    def _job(self, submit: datetime, runs: Sequence[JobRun]) -> Job:
+        creator, pods = self.creator, self.pods
         start = runs[0].start if runs else None
         ending = self._ending(runs)
         namespace, name = (
@@ -138,14 +144,13 @@ class _Piece:
             namespace=namespace,
             name=name,
             gpus=self._gpus(),
-            nodes=len({pod.node for pod in pods if pod.node is not None}) or None,
             created_by=None if creator is None else creator.shown,
             restarts=sum(pod.restarts for pod in pods) + self._retries(runs) if pods else None,
             evictions=self._evictions(runs),
             paused_seconds=_paused(runs),
             image_pull_seconds=max(pulls) if (pulls := self._known("image_pull_seconds")) else None,
-            cpus=sum(cpus) if (cpus := [pod.cpus for pod in pods if pod.cpus is not None]) else None,
-            **self._first_known(),
+            cpus=self._cpus(),
+            **self._described(),
             **ending,
         )
 
@@ -165,16 +170,20 @@ class _Piece:
     def _known(self, field: str) -> list[Any]:
         return [value for pod in self.pods if (value := getattr(pod, field)) is not None]
 
-    def _first_known(self) -> dict[str, Any]:
-        """What is the same for all pods, from the first that knows it."""
+    def _described(self) -> dict[str, Any]:
+        """What is the same for all pods: from what asks for it, else from the first whose node tells."""
         found: dict[str, Any] = {}
+        nodes = len(set(self._known("node"))) or None
+        told = set() if nodes is None else {"nodes"}
         for field in ("gpu_kind", "pool", "priority", "time_limit_seconds", "user", "image"):
-            values = self._known(field)
-            of_creator = getattr(self.creator, field, None)
-            found[field] = values[0] if values else of_creator
-        return found
+            asked = [getattr(pod, field) for pod in self.pods if field not in pod.told_by_node]
+            known = [value for value in (*asked, getattr(self.creator, field, None)) if value is not None]
+            if not known and (known := self._known(field)):
+                told.add(field)
+            found[field] = known[0] if known else None
+        return {**found, "nodes": nodes, "told_by_node": tuple(name for name in TOLD_BY_NODES if name in told)}
 
-    def _runs(self, submit: datetime) -> list[_Run]:
+    def _runs(self, submit: datetime) -> list[JobRun]:
         """When any pod ran, overlapping stretches joined, in order."""
         spans = sorted(
             ((max(pod.started, submit), pod.gone) for pod in self.pods if pod.started is not None),
@@ -182,17 +191,17 @@ class _Piece:
         )
         if not self.pods and self.creator is not None and self.creator.started is not None:
             spans = [(self.creator.started, self.creator.ended or self._creator_gone())]
-        runs: list[_Run] = []
+        runs: list[JobRun] = []
         for start, end in spans:
             # Clocks of nodes differ by seconds: an end before its start is an end at it.
             until = None if end is None else max(end, start)
             last = runs[-1] if runs else None
             if last is None or (last.end is not None and last.end < start):
-                runs.append(_Run(start, until))
+                runs.append(JobRun(start=start, end=until))
             else:
                 joined = None if last.end is None or until is None else max(last.end, until)
-                runs[-1] = _Run(last.start, joined)
-        return runs
+                runs[-1] = JobRun(start=last.start, end=joined)
+        return [replace(run, failed=self._failed(run), restarts=self._restarts(run)) for run in runs]
 
     def _creator_gone(self) -> datetime | None:
         creator = self.creator
@@ -209,28 +218,60 @@ class _Piece:
         """The most GPUs its pods held or wanted at one time; the template's where no pod is known."""
         if not self.pods and self.creator is not None:
             return (self.creator.gpus_per_pod or 0.0) * (self.creator.parallelism or 1)
-        changes = [(pod.created, 1, pod.gpus) for pod in self.pods]
-        changes += [(max(gone, pod.created), 0, -pod.gpus) for pod in self.pods if (gone := pod.gone) is not None]
-        held, most = 0.0, max(pod.gpus for pod in self.pods)
+        return self._most([pod.gpus for pod in self.pods])
+
+    def _cpus(self) -> float | None:
+        """The same of CPUs."""
+        if not self.pods and self.creator is not None:
+            each = self.creator.cpus_per_pod
+            return None if each is None else each * (self.creator.parallelism or 1)
+        return self._most([pod.cpus or 0.0 for pod in self.pods]) if self._known("cpus") else None
+
+    def _most(self, amounts: Sequence[float]) -> float:
+        """The most that its pods, of which each holds its amount from its creation on, held at one time."""
+        changes = [(pod.created, 1, amount) for pod, amount in zip(self.pods, amounts, strict=True)]
+        changes += [
+            (max(gone, pod.created), 0, -amount)
+            for pod, amount in zip(self.pods, amounts, strict=True)
+            if (gone := pod.gone) is not None
+        ]
+        held, most = 0.0, max(amounts)
         for _, _, change in sorted(changes):
             held += change
             most = max(most, held)
         return round(most, 9)
 
-    def _retries(self, runs: Sequence[_Run]) -> int:
+    def _retries(self, runs: Sequence[JobRun]) -> int:
         """Further runs after one that failed."""
-        return sum(self._failed(run) for run in runs[:-1])
+        return sum(run.failed for run in runs[:-1])
 
-    def _evictions(self, runs: Sequence[_Run]) -> int:
+    def _evictions(self, runs: Sequence[JobRun]) -> int:
         """Further runs after one that was taken away, or as often as the object itself says."""
         told = self.creator.evictions if self.creator is not None else 0
         return max(told, len(runs[:-1]) - self._retries(runs))
 
-    def _failed(self, run: _Run) -> bool:
+    def _failed(self, run: JobRun) -> bool:
         ended = [pod for pod in self.pods if pod.started is not None and pod.gone == run.end]
         return any(pod.outcome is Outcome.FAILED and pod.reason not in TAKEN_BY_THE_SYSTEM for pod in ended)
 
-    def _ending(self, runs: Sequence[_Run]) -> dict[str, Any]:
+    def _restarts(self, run: JobRun) -> int:
+        """How often containers of the pods that began in a run began anew."""
+        return sum(
+            pod.restarts
+            for pod in self.pods
+            if pod.started is not None and run.start <= pod.started and (run.end is None or pod.started <= run.end)
+        )
+
+    def _end_told(self) -> EndTold:
+        """Who told its end."""
+        if self.creator is not None and self.creator.outcome is not None:
+            return EndTold.ITSELF
+        last = max((pod.gone or pod.created for pod in self.pods), default=None)
+        if any(pod.vanished and pod.gone == last for pod in self.pods):
+            return EndTold.NOBODY
+        return EndTold.ITSELF if self.creator is None else EndTold.PODS
+
+    def _ending(self, runs: Sequence[JobRun]) -> dict[str, Any]:
         """End and outcome, or when it was last seen."""
         creator = self.creator
         still_there = any(pod.gone is None for pod in self.pods) or (
@@ -253,7 +294,7 @@ class _Piece:
             return {"outcome": Outcome.CENSORED, "last_seen": last}
         return self._closed(runs, last, outcome)
 
-    def _closed(self, runs: Sequence[_Run], ended: datetime, outcome: Outcome) -> dict[str, Any]:
+    def _closed(self, runs: Sequence[JobRun], ended: datetime, outcome: Outcome) -> dict[str, Any]:
         """An end that is known: of the last run where there was one, of the object where it never ran."""
         if not runs:
             return {"end": max(ended, self.pods[0].created if self.pods else ended), "outcome": Outcome.CANCELLED}
@@ -272,6 +313,6 @@ class _Piece:
         return Outcome.COMPLETED
 
 
-def _paused(runs: Sequence[_Run]) -> float:
+def _paused(runs: Sequence[JobRun]) -> float:
     gaps = ((before.end, after.start) for before, after in pairwise(runs))
     return sum((start - end).total_seconds() for end, start in gaps if end is not None)

@@ -105,7 +105,7 @@ class RowInterpreter:
         if "id" not in columns:
             said.append("no id column: jobs are recognised by the content of their rows")
         if self._open_ended:
-            said.append(f"{self._open_ended} jobs have no end: last seen at the last event of the file (censored)")
+            said.append(f"jobs without an end, last seen at the last event of the file (censored): {self._open_ended}")
         said.extend(self._details.notes())
         return tuple(said)
 

@@ -213,7 +213,7 @@ def _series(table: pd.DataFrame, pool: str, mapping: SeriesMapping) -> DemandSer
     readable = unix >= 0
     if not readable.any():
         raise Refused("series.time", mapping.time, "none of its cells is a time", "Name the column with the times.")
-    notes += [f"{int((~readable).sum())} rows of pool {pool} have no readable time"] if not readable.all() else []
+    notes += [f"rows of pool {pool} without a readable time: {int((~readable).sum())}"] if not readable.all() else []
     grid = _Grid.over(unix[readable])
     rows: dict[str, Floats] = {}
     unread = 0
@@ -297,9 +297,9 @@ def _timestamps(cells: pd.Series[str], mapping: SeriesMapping) -> tuple[Seconds,
     seconds[plain] = local
     notes = []
     if read.ambiguous:
-        notes.append(f"{read.ambiguous} times happen twice as clocks go back: told apart by their order")
+        notes.append(f"times that happen twice as clocks go back, told apart by their order: {read.ambiguous}")
     if read.missing:
-        notes.append(f"{read.missing} times never happen as clocks go forward: read with the offset before")
+        notes.append(f"times that never happen as clocks go forward, read with the offset before: {read.missing}")
     return seconds, notes
 
 

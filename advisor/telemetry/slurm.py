@@ -21,9 +21,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from advisor.domain.ingest import JobBatch, Rejection
+from advisor.domain.ingest import PARTITIONS, JobBatch, Rejection
 from advisor.domain.jobs import Job
-from advisor.domain.units import utc
+from advisor.domain.units import counted, utc
 from advisor.errors import Refused
 from advisor.telemetry.interpret import Unfit
 from advisor.telemetry.mapping import zone_called
@@ -147,24 +147,30 @@ class _Reading:
     def notes(self) -> tuple[str, ...]:
         """What had to be assumed, as sentences."""
         said = self._said
-        notes = list(self._lines.notes())
+        notes = [PARTITIONS] if self._runs else []
+        notes += self._lines.notes()
         if said["requeued"]:
             notes.append(
-                f"{said['requeued']} jobs ran more than once: the last run counts, waiting since the first submission"
+                f"jobs that ran more than once, begun with their first run and paused between two: {said['requeued']}"
             )
         if said["het"]:
-            notes.append(f"{said['het']} parts of heterogeneous jobs are read as jobs of their own")
+            notes.append(f"parts of heterogeneous jobs, read as jobs of their own: {said['het']}")
         if self._lines.mixed:
             notes.append(
-                f"{self._lines.mixed} lines name GPUs of several kinds: all are counted, the kind is left open"
+                f"lines that name GPUs of several kinds, all counted and the kind left open: {self._lines.mixed}"
             )
         if said["overdue"]:
-            notes.append(f"{said['overdue']} jobs run a day beyond their time limit: censored there (runaway jobs)")
+            notes.append(f"jobs a day beyond their time limit, censored there (runaway jobs): {said['overdue']}")
         uncounted = sorted(name for name in self._without if self._not_counted(name))
         if uncounted:
             notes.append(
                 f"no job on partition {', '.join(uncounted)} names a GPU: the site does not seem to track GPUs "
                 "(AccountingStorageTRES=gres/gpu in slurm.conf), so how many were used is not known"
+            )
+        if self._without and not self._runs and not uncounted:
+            notes.append(
+                "no job in the file names a GPU: if there are any, the site does not track them; set "
+                "AccountingStorageTRES=gres/gpu in slurm.conf, and write the file with AllocTRES and ReqTRES"
             )
         if _USAGE & self._table.at.keys():
             notes.append("TRESUsageIn columns are not read: what the GPUs did is not known of these jobs")
@@ -233,8 +239,8 @@ class _Reading:
         ]
         tasks, asked = sum(each.tasks for each in arrays), sum(each.tasks * each.gpus for each in arrays)
         yield (
-            f"{tasks} tasks of arrays wait for {asked:g} GPUs: their throttles let {usable_at_once(arrays):g} "
-            "of these be used at once"
+            f"tasks of arrays that wait: {tasks}, for {counted(asked, 'GPU')}, of which their throttles let "
+            f"{usable_at_once(arrays):g} be used at once"
         )
 
 

@@ -53,7 +53,7 @@ def read_sacct(path: Path, tally: RejectionTally) -> SacctTable:
         Refused: the file cannot be read, lacks a column (the message gives the command line that has all), or
             holds jobs of several clusters.
     """
-    with faults_refused(path), open_text(path, newline="\n") as file:
+    with faults_refused(path, "Slurm file"), open_text(path, newline="\n") as file:
         heading = next(file, "").rstrip("\r\n")
         names = [name.strip().lower() for name in heading.split("|")]
         at = {name: names.index(name) for name in names if name}

@@ -122,13 +122,13 @@ def open_text(path: Path, newline: str = "") -> IO[str]:
 
 
 @contextmanager
-def faults_refused(path: Path) -> Iterator[None]:
-    """What reading a file may raise, as a refusal."""
+def faults_refused(path: Path, what: str = "trace") -> Iterator[None]:
+    """What reading a file may raise, as a refusal of ``what`` was given."""
     try:
         yield
     except (OSError, EOFError, zlib.error, csv.Error, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise Refused("trace", str(path), f"the file cannot be read: {why}", "Check path and file.") from error
+        raise Refused(what, str(path), f"the file cannot be read: {why}", "Check path and file.") from error
 
 
 def _readable(reader: Iterator[list[str]], tally: RejectionTally) -> Iterator[list[str]]:

@@ -86,15 +86,15 @@ class TimeReader:
         if self._unzoned and not rule.zone_stated:
             said.append("times without a zone are read as UTC")
         if self._unread_gaps:
-            said.append(f"{self._unread_gaps} gaps between submissions could not be read and count as none")
+            said.append(f"gaps between submissions that could not be read and count as none: {self._unread_gaps}")
         if self._repeated:
             said.append(
-                f"{self._repeated} times in {rule.zone.key} happen twice as clocks go back: the first was taken"
+                f"times in {rule.zone.key} that happen twice as clocks go back, the first taken: {self._repeated}"
             )
         if self._skipped:
             said.append(
-                f"{self._skipped} times in {rule.zone.key} never happen as clocks go forward: "
-                "read with the offset before the change"
+                f"times in {rule.zone.key} that never happen as clocks go forward, "
+                f"read with the offset before the change: {self._skipped}"
             )
         return tuple(said)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job, Outcome
-from advisor.domain.units import utc
+from advisor.domain.units import counted, utc
 from advisor.errors import Refused
 from advisor.telemetry.interpret import RowInterpreter
 from advisor.telemetry.mapping import TableMapping, TimeKind, TimeRule
@@ -147,7 +147,7 @@ class TraceFile:
         rejections = tally.rejections()
         if not jobs:
             every = "; ".join(f"{each.count} x {each.reason} ({each.example})" for each in rejections)
-            limit = f"none of its {tally.total} rows is a job: {every}"
+            limit = f"none of {counted(tally.total, 'row')} is a job: {every}"
             raise Refused("trace", str(self._path), limit, "Correct the mapping or the file.")
         return JobBatch(
             source=self._name,

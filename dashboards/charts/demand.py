@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from advisor.domain.forecasts import DemandForecast, HorizonForecast
-from dashboards.charts.figure import Chart, Key, Mark, axis, figure, line, marked
+from dashboards.charts.figure import Chart, Key, Mark, axis, figure, line, mark_keys, uprights
 from dashboards.data import DemandPoint
-from dashboards.formats import gpus
+from dashboards.formats import gpus, minutes
 
 __all__ = ["demand_fan"]
 
@@ -30,17 +30,18 @@ def demand_fan(recent: tuple[DemandPoint, ...], forecast: DemandForecast) -> Cha
     if not recent and not near:
         return None
     data = [*_past(recent), *_fan(near, forecast)]
+    now = (Mark(_at(forecast.made_at), "Now", "@muted", "dot"),)
     layout = {
         "xaxis": axis("Time, UTC", type="date", tickformat="%H:%M\n%d %b"),
         "yaxis": axis("GPUs", rangemode="nonnegative"),
         "hovermode": "x unified",
-        **marked((Mark(_at(forecast.made_at), "now", "@muted", "dot"),)),
+        **uprights(now),
     }
     return Chart(
         id="demand-fan",
         title="Demand, lately and next",
         summary=_summary(near, forecast),
-        keys=((_TOTAL, _RUNNING) if recent else ()) + ((_P50, _P90, _OTHERS) if near else ()),
+        keys=((_TOTAL, _RUNNING) if recent else ()) + ((_P50, _P90, _OTHERS) if near else ()) + mark_keys(now),
         figure=figure(data, layout, height=340),
     )
 
@@ -94,7 +95,7 @@ def _summary(near: list[HorizonForecast], forecast: DemandForecast) -> str:
         return f"Demand is {gpus(forecast.gpus_now)} now; nothing is forecast for the next hours."
     last = near[-1]
     return (
-        f"Demand is {gpus(forecast.gpus_now)} now; in {last.horizon_minutes} min it is above "
+        f"Demand is {gpus(forecast.gpus_now)} now; in {minutes(last.horizon_minutes)} it is above "
         f"{gpus(last.quantile(0.5))} with even odds, and above {gpus(last.quantile(0.9))} once in ten times."
     )
 

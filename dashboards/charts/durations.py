@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.units import shown_duration
-from dashboards.charts.figure import Chart, Mark, axis, duration_axis, figure, line, marked_above
+from dashboards.charts.figure import Chart, Mark, axis, duration_axis, figure, line, mark_keys, uprights
 
 __all__ = ["duration_chart"]
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 _BINS = 72
 _TAIL = 0.002
-_HEIGHT = 380
+_HEIGHT = 340
 
 
 def duration_chart(
@@ -33,21 +33,22 @@ def duration_chart(
     centres = np.sqrt(edges[:-1] * edges[1:])
     p50, p90 = durations.quantile(0.5), durations.quantile(0.9)
     data = [_density(centres, share), _survival(edges, survival)]
-    own = (
+    shown = (
         Mark(p50, f"P50 {shown_duration(p50)}", "@accent"),
         Mark(p90, f"P90 {shown_duration(p90)}", "@accent", "dash"),
+        *marks,
     )
     layout = {
         "xaxis": duration_axis("Duration", float(edges[0]), float(edges[-1]), anchor="y2"),
         "yaxis": axis("Likelihood", domain=[0.58, 1.0], showticklabels=False, rangemode="tozero"),
         "yaxis2": axis("Still running, %", domain=[0.0, 0.48], range=[0, 102], anchor="x"),
-        **marked_above((*own, *marks), _HEIGHT),
+        **uprights(shown),
     }
     summary = f"Half end within {shown_duration(p50)}, nine in ten within {shown_duration(p90)}"
     if whole:
         summary += f"; the mean is {shown_duration(durations.mean)}, typical is {shown_duration(durations.typical)}"
     summary += "."
-    return Chart(id=name, title=title, summary=summary, keys=(), figure=figure(data, layout))
+    return Chart(id=name, title=title, summary=summary, keys=mark_keys(shown), figure=figure(data, layout, _HEIGHT))
 
 
 def _edges(durations: DurationDistribution, marks: tuple[Mark, ...]) -> Floats:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-__all__ = ["Chart", "Key", "Mark", "axis", "duration_axis", "figure", "line", "marked", "marked_above"]
+__all__ = ["Chart", "Key", "Mark", "axis", "duration_axis", "figure", "line", "mark_keys", "uprights"]
 
 _HEIGHT = 300
-_LABEL_HEIGHT = 17
+_SHAPES = {"solid": "line", "dash": "dash", "dot": "dots"}
+"""How the legend draws the dashes of a line."""
 _MARGIN = {"l": 56, "r": 16, "t": 12, "b": 48}
 _DURATION_TICKS = (
     (1.0, "1 s"),
@@ -41,13 +41,13 @@ class Chart:
     id: Annotated[str, "Name of the chart on its page."]
     title: Annotated[str, "What the chart shows."]
     summary: Annotated[str, "What the chart says, in words."]
-    keys: Annotated[tuple[Key, ...], "The legend; empty where labels stand in the picture."]
+    keys: Annotated[tuple[Key, ...], "The legend; empty where one line says it all."]
     figure: Annotated[dict[str, Any], "The figure: data and layout as Plotly takes them, colours by name."]
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A labelled vertical line at ``x``, in a named colour."""
+    """A vertical line at ``x``, in a named colour, with what the legend calls it."""
 
     x: float | str
     label: str
@@ -104,47 +104,20 @@ def line(
     return {"type": "scatter", "mode": "lines", "x": across[0], "y": across[1], "name": name, "line": styled, **more}
 
 
-def marked(marks: tuple[Mark, ...], *, logarithmic: bool = False) -> dict[str, Any]:
-    """Layout of vertical marks over the whole height, their labels in the plot."""
-    return {
-        "shapes": [_upright(mark) for mark in marks],
-        "annotations": [_label(mark, logarithmic) for mark in marks],
-    }
+def uprights(marks: tuple[Mark, ...]) -> dict[str, Any]:
+    """Layout of vertical lines over the whole height.
 
-
-def marked_above(marks: tuple[Mark, ...], height: int) -> dict[str, Any]:
-    """Layout of marks on a logarithmic axis of a figure of that height, their labels above the plot.
-
-    Labels stand on as many levels as there are marks, so that close neighbours never meet; each line
-    reaches up to its own.
+    They are named by :func:`mark_keys` in the legend: a name beside its line would sooner or later be crossed by
+    another line, or by what the chart shows.
     """
-    layout = marked(marks, logarithmic=True)
-    margin = _MARGIN | {"t": 16 + _LABEL_HEIGHT * len(marks)}
-    plot = height - margin["t"] - margin["b"]
-    for level, (shape, label) in enumerate(zip(layout["shapes"], layout["annotations"], strict=True)):
-        lift = _LABEL_HEIGHT * (len(marks) - 1 - level)
-        shape["y1"] = 1 + (lift + _LABEL_HEIGHT) / plot
-        label |= {"yanchor": "bottom", "yshift": lift}
-    return layout | {"height": height, "margin": margin}
+    return {"shapes": [_upright(mark) for mark in marks]}
+
+
+def mark_keys(marks: tuple[Mark, ...]) -> tuple[Key, ...]:
+    """The entries of the legend that name ``marks``."""
+    return tuple(Key(mark.label, mark.colour, _SHAPES[mark.dash]) for mark in marks)
 
 
 def _upright(mark: Mark) -> dict[str, Any]:
     style = {"color": mark.colour, "width": 1.5, "dash": mark.dash}
     return {"type": "line", "xref": "x", "yref": "paper", "x0": mark.x, "x1": mark.x, "y0": 0, "y1": 1, "line": style}
-
-
-def _label(mark: Mark, logarithmic: bool) -> dict[str, Any]:
-    # On a logarithmic axis Plotly places shapes by the value but annotations by its logarithm.
-    at = math.log10(mark.x) if logarithmic and not isinstance(mark.x, str) else mark.x
-    return {
-        "x": at,
-        "xref": "x",
-        "y": 1,
-        "yref": "paper",
-        "text": mark.label,
-        "showarrow": False,
-        "xanchor": "left",
-        "yanchor": "top",
-        "xshift": 4,
-        "font": {"color": mark.colour, "size": 12},
-    }

@@ -27,7 +27,7 @@ def _every(days: Sequence[KeptPromises]) -> int:
 
 
 def promises_kept(days: Sequence[KeptPromises]) -> Chart | None:
-    """The share of each day's promises that were kept; None where nothing is known of any."""
+    """The share of each day's promises, all of one origin, that were kept; None where nothing is known of any."""
     known = [day for day in days if day.counted]
     if not known:
         return None
@@ -50,12 +50,13 @@ def promises_kept(days: Sequence[KeptPromises]) -> Chart | None:
     whole = known[0]
     for day in known[1:]:
         whole = whole.joined(day)
+    made = "afterwards" if whole.replayed else "at submission"
     return Chart(
-        id="promises-kept",
-        title="Promises kept, by day of submission",
+        id="promises-replayed" if whole.replayed else "promises-live",
+        title=f"Promises made {made}, kept by day of submission",
         summary=(
-            f"Of {whole.counted:,} promises, {percent(whole.p90_share)} ended within their P90 (promised: 90 %) and "
-            f"{percent(whole.p50_share)} within their P50 (promised: 50 %)."
+            f"Of {whole.counted:,} promises made {made}, {percent(whole.p90_share)} ended within their P90 "
+            f"(promised: 90 %) and {percent(whole.p50_share)} within their P50 (promised: 50 %)."
         ),
         keys=(_P90, _P50, _PROMISED),
         figure=figure(data, layout, height=320),
@@ -78,5 +79,5 @@ def _share(middles: list[str], shares: list[float | None], counts: list[int], ke
         mode="lines+markers",
         marker={"size": 6, "color": key.colour},
         customdata=counts,
-        hovertemplate=f"{key.label}: %{{y:.1f}} % of %{{customdata:,}} jobs<extra></extra>",
+        hovertemplate=f"{key.label}: %{{y:.1f}} %, jobs: %{{customdata:,}}<extra></extra>",
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from advisor.domain.reports import DurationReport, DurationScores
+from advisor.domain.units import counted
 from dashboards.charts.figure import Chart, Key, axis, duration_axis, figure, line
 from dashboards.formats import percent
 
@@ -81,7 +82,7 @@ def coverage_by_week(report: DurationReport, level: str = "0.9") -> Chart | None
     data = [_bars(middles, bands), _level(middles, first, promised)]
     for name, scores in reversed(shown.items()):
         shares = [None if share is None else 100 * share for share in scores.coverage_by_week[level]]
-        told = f"{predictor_name(name)}: %{{y:.1f}} % of %{{customdata:,}} jobs<extra></extra>"
+        told = f"{predictor_name(name)}: %{{y:.1f}} %, jobs: %{{customdata:,}}<extra></extra>"
         marker = {"size": 6, "color": _STYLES.get(name, _OTHER)[0]}
         dotted = {"mode": "lines+markers", "marker": marker, "customdata": counts, "hovertemplate": told}
         data.append(_drawn(name, (middles, shares), **dotted))
@@ -191,7 +192,7 @@ def _stepped(name: str, table: dict[str, DurationScores]) -> dict[str, Any]:
             across, up, words = [*across, None], [*up, None], [*words, ""]
         across += [low, low * 10]
         up += [scores.log_mae, scores.log_mae]
-        words += [f"{factor_off(scores.log_mae)} on {scores.n:,} jobs"] * 2
+        words += [f"{factor_off(scores.log_mae)} on {counted(scores.n, 'job')}"] * 2
     told = f"{predictor_name(name)}: %{{customdata}}<extra></extra>"
     return _drawn(name, (across, up), customdata=words, hovertemplate=told)
 

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from advisor.domain.slices import CurvePoint, SliceClass
-from dashboards.charts.figure import Chart, Key, Mark, axis, duration_axis, figure, line, marked
+from dashboards.charts.figure import Chart, Key, Mark, axis, duration_axis, figure, line, mark_keys, uprights
+from dashboards.formats import minutes
 
 __all__ = ["slice_cost"]
 
@@ -34,13 +35,13 @@ def slice_cost(one: SliceClass, position: int) -> Chart | None:
     layout = {
         "xaxis": duration_axis("Slice length", lengths[0] * 0.9, lengths[-1] * 1.1) | _ticks(points),
         "yaxis": axis("GPU-min lost per 100 useful", range=[0, _top(one, points)]),
-        **marked(_thumb(one), logarithmic=True),
+        **uprights(_thumb(one)),
     }
     return Chart(
         id=f"slice-cost-{position}",
         title=f"Cost of a slice length, class {one.name}",
         summary=_summary(one),
-        keys=tuple(key for key, at in shown if at),
+        keys=(*(key for key, at in shown if at), *mark_keys(_thumb(one))),
         figure=figure(data, layout),
     )
 
@@ -93,7 +94,9 @@ def _top(one: SliceClass, points: list[CurvePoint]) -> float:
 def _thumb(one: SliceClass) -> tuple[Mark, ...]:
     if one.rule_of_thumb_minutes is None or one.rule_of_thumb_minutes <= 0:
         return ()
-    return (Mark(one.rule_of_thumb_minutes * 60, "rule of thumb", "@muted", "dot"),)
+    return (
+        Mark(one.rule_of_thumb_minutes * 60, f"Rule of thumb, {minutes(one.rule_of_thumb_minutes)}", "@muted", "dot"),
+    )
 
 
 def _summary(one: SliceClass) -> str:

@@ -13,6 +13,7 @@ from dashboards.pages.jobs import JobPage, JobsPage, job_page, jobs_page
 from dashboards.pages.models import ModelsPage, models_page
 from dashboards.pages.overview import OverviewPage, overview_page
 from dashboards.pages.pool import PoolPage, pool_page
+from dashboards.pages.warm_report import WarmReportPage, warm_report_page
 
 __all__ = [
     "DemandReportPage",
@@ -24,6 +25,7 @@ __all__ = [
     "Page",
     "PoolPage",
     "Seen",
+    "WarmReportPage",
     "demand_report_page",
     "duration_report_page",
     "job_page",
@@ -31,4 +33,5 @@ __all__ = [
     "models_page",
     "overview_page",
     "pool_page",
+    "warm_report_page",
 ]

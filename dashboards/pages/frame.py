@@ -34,6 +34,14 @@ class ServedModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutAdvice:
+    """A pool that the newest cycle could not advise on."""
+
+    pool: Annotated[str, "NodePool."]
+    reason: Annotated[str, "What stood in the way, and how to mend it."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceView:
     """The newest advice as a whole."""
 
@@ -41,6 +49,7 @@ class AdviceView:
     age_seconds: Annotated[float | None, "Its age; none before the clock is known."]
     mode: Annotated[str, "Observe and Recommend change nothing; Apply may act within its guards."]
     models: Annotated[tuple[ServedModel, ...], "Which model versions it was made with."]
+    without_advice: Annotated[tuple[WithoutAdvice, ...], "Pools that its cycle could not advise on; they are missing."]
     notes: Annotated[tuple[str, ...], "What its cycle assumed, or could not do."]
     cluster_assumed: Annotated[
         bool, "Whether no cluster was described, so that all that is said to be set or in use now was assumed."
@@ -55,7 +64,10 @@ class HistoryView:
     first: Annotated[datetime | None, "First event in the history; none while it is empty."]
     last: Annotated[datetime | None, "Last event in the history; nothing later is known."]
     sources: Annotated[tuple[str, ...], "Where the history came from."]
-    dropped: Annotated[int, "Rows left out of the history; `gsa history status` says why, with examples."]
+    dropped: Annotated[
+        int,
+        "What was left out of the history, jobs, pods and samples together; `gsa history status` counts them apart.",
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +124,7 @@ def _advice(advice: Advice, now: datetime | None) -> AdviceView:
         age_seconds=_age(now, advice.time),
         mode=advice.mode.value,
         models=tuple(ServedModel(name=name, version=version) for name, version in advice.models.items()),
+        without_advice=tuple(WithoutAdvice(pool=one.pool, reason=one.reason) for one in advice.without_advice),
         notes=advice.reasons,
         cluster_assumed=advice.cluster_assumed,
     )

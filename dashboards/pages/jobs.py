@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from advisor.domain.explanations import DurationExplanation, FeatureEffect
@@ -18,20 +18,29 @@ from dashboards.pages.frame import Page, Seen, frame
 __all__ = ["JobPage", "JobsPage", "job_page", "jobs_page"]
 
 
+Predicted = Literal["at submission", "afterwards", "now"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
     """One job with its prediction, as the list shows it."""
 
-    id: Annotated[str, "Identity of the job."]
+    id: Annotated[str, "What its source calls the job."]
+    source: Annotated[str | None, "Whose job it is: another source may use the same id for another job."]
     url: Annotated[str, "The job's own page."]
     name: Annotated[str | None, "Name of the job."]
     user: Annotated[str | None, "Who submitted it."]
     namespace: Annotated[str | None, "Kubernetes namespace, virtual cluster or account."]
     gpus: Annotated[float, "GPUs it asks for."]
     submit: Annotated[datetime, "When it was submitted, UTC."]
-    status: Annotated[str, "Waiting, running, or how it ended."]
-    p50_seconds: Annotated[float, "Predicted at submission: even odds to end within this time."]
-    p90_seconds: Annotated[float, "Predicted at submission: nine in ten to end within this time."]
+    status: Annotated[str, "Waiting, running, or how it ended, at the moment the page speaks of."]
+    p50_seconds: Annotated[float, "Predicted from what was known at submission: even odds to end within this time."]
+    p90_seconds: Annotated[float, "Predicted from what was known at submission: nine in ten to end within this time."]
+    predicted: Annotated[
+        Predicted,
+        "When the prediction was made: at submission, before anything was known of the end; afterwards, by a model that"
+        " may have been fitted on this very job; or just now, where none is on record.",
+    ]
     elapsed_seconds: Annotated[float | None, "How long it has run, or ran; none before its start."]
 
 
@@ -77,11 +86,13 @@ class WhyView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromiseView:
-    """What was recorded at the submission, and whether it was kept."""
+    """What was promised to the job, and whether it was kept."""
 
     asked_at: Annotated[datetime, "When the promise was recorded, UTC."]
     replayed: Annotated[
-        bool, "Whether it was made afterwards, from what had been known at the submission, and not when it came in."
+        bool,
+        "Whether it was made afterwards, from what had been known at the submission but by a model that may have been"
+        " fitted on this very job, and not when the job came in.",
     ]
     kept: Annotated[
         bool | None,
@@ -95,14 +106,15 @@ class JobPage(Page):
     """One job."""
 
     job: Annotated[JobRow, "The job as in the list of jobs."]
+    json_url: Annotated[str, "This page as JSON."]
     pool: Annotated[str, "The pool whose demand it belongs to."]
     start: Annotated[datetime | None, "When it started, UTC; none while it waits."]
     end: Annotated[datetime | None, "When it ended, UTC; none where that is not known."]
     wait_seconds: Annotated[
         float | None, "From submission to its node, else to its start; none where neither is known."
     ]
-    p80_seconds: Annotated[float, "Predicted at submission: four in five to end within this time."]
-    p95_seconds: Annotated[float, "Predicted at submission: nineteen in twenty to end within this time."]
+    p80_seconds: Annotated[float, "Predicted as P50 and P90 are: four in five to end within this time."]
+    p95_seconds: Annotated[float, "Predicted as P50 and P90 are: nineteen in twenty to end within this time."]
     mean_seconds: Annotated[float, "Expected duration; a small chance of a very long run pulls it up."]
     typical_seconds: Annotated[float, "The duration p whose window from p/2 to 2p is most likely."]
     served: Annotated[str, "Who predicts: the model, or a simple baseline."]
@@ -120,7 +132,7 @@ class JobPage(Page):
         float | None, "The predicted chance of ending by the time it really did; 50 % is the median."
     ]
     verdict: Annotated[str | None, "How the prediction fared."]
-    chart: Annotated[Chart, "Likelihood of every duration as predicted at submission, and what really came."]
+    chart: Annotated[Chart, "Likelihood of every duration as predicted, and what really came."]
 
 
 def jobs_page(seen: Seen, views: tuple[JobView, ...], query: str, limit: int) -> JobsPage:
@@ -135,6 +147,7 @@ def job_page(seen: Seen, view: JobView) -> JobPage:
     return JobPage(
         frame=frame(seen),
         job=_row(view, seen.now),
+        json_url=_url(job, ".json"),
         pool=pool_of(job),
         start=job.start,
         end=job.end,
@@ -156,9 +169,7 @@ def job_page(seen: Seen, view: JobView) -> JobPage:
         actual_seconds=actual,
         actual_chance=None if actual is None else durations.probability_by(actual),
         verdict=None if actual is None else _verdict(actual, view),
-        chart=duration_chart(
-            "prediction", "Predicted at submission", durations, _marks(view), whole=view.promise is None
-        ),
+        chart=duration_chart("prediction", "Prediction", durations, _marks(view), whole=view.promise is None),
     )
 
 
@@ -166,7 +177,8 @@ def _row(view: JobView, now: datetime | None) -> JobRow:
     job, durations = view.job, view.forecast.distribution
     return JobRow(
         id=job.id,
-        url=f"/jobs/{quote(job.id, safe='')}",
+        source=job.source,
+        url=_url(job),
         name=job.name,
         user=job.user,
         namespace=job.namespace,
@@ -175,8 +187,21 @@ def _row(view: JobView, now: datetime | None) -> JobRow:
         status=_status(job, now),
         p50_seconds=durations.median,
         p90_seconds=durations.quantile(0.9),
+        predicted=_predicted(view.promise),
         elapsed_seconds=view.elapsed_seconds,
     )
+
+
+def _url(job: Job, form: str = "") -> str:
+    """Where the page of ``job`` is, whatever jobs of the same id may come."""
+    whose = "" if job.source is None else f"?source={quote(job.source, safe='')}"
+    return f"/jobs/{quote(job.id, safe='')}{form}{whose}"
+
+
+def _predicted(promise: Promise | None) -> Predicted:
+    if promise is None:
+        return "now"
+    return "afterwards" if promise.replayed else "at submission"
 
 
 def _status(job: Job, now: datetime | None) -> str:

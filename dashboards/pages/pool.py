@@ -146,6 +146,7 @@ class PoolPage(Page):
     warm: Annotated[WarmView, "Warm capacity and keep-alive."]
     changes: Annotated[tuple[ChangeRow, ...], "What should change, and what a guard refuses."]
     manifest: Annotated[str | None, "The allowed changes for `kubectl apply --server-side`; none where there are none."]
+    manifest_notes: Annotated[tuple[str, ...], "Where the manifest is of no use: where the pool may be no NodePool."]
     reasons: Annotated[tuple[str, ...], "What holds for the whole pool, beside the reasons of its parts."]
 
 
@@ -167,6 +168,7 @@ def pool_page(seen: Seen, found: PoolAdvice, recent: tuple[DemandPoint, ...]) ->
         warm=_warm(found.warm, found.changes, currency),
         changes=tuple(_change(change) for change in found.changes),
         manifest=_manifest(found),
+        manifest_notes=found.manifest_notes,
         reasons=_own_reasons(found),
     )
 
@@ -278,4 +280,6 @@ def _manifest(pool: PoolAdvice) -> str | None:
     first = "".join(
         f"# once, where it is not there yet: kubectl create namespace {space}\n" for space in spaces if space
     )
-    return first + yaml.safe_dump_all(documents, sort_keys=False)
+    # A name of the history may hold a line break, and a comment ends with its line.
+    notes = "".join(f"# note: {' '.join(note.split())}\n" for note in pool.manifest_notes)
+    return notes + first + yaml.safe_dump_all(documents, sort_keys=False)

@@ -117,6 +117,7 @@ class PoolFields(Answer):
     changes: list[ProposedChange]
     patch: dict[str, Any] | None = Field(description="The allowed changes as a manifest for server-side apply.")
     manifests: list[dict[str, Any]] = Field(description="Objects of our own that belong beside the patch.")
+    manifest_notes: list[str] = Field(description="Where patch and manifests are of no use, for instance on Slurm.")
     reasons: Reasons
 
 
@@ -137,10 +138,18 @@ class CycleFields(Answer):
     cluster_assumed: bool = Field(description="Whether no cluster was described, so that what is set now was assumed.")
 
 
+class WithoutAdvice(Answer):
+    """A pool that could not be advised on."""
+
+    pool: str
+    reason: str = Field(description="What stood in the way, and how to mend it.")
+
+
 class RecommendationsAnswer(CycleFields):
     """The newest advice: every pool with curves and reasons."""
 
     pools: list[PoolFields]
+    without_advice: list[WithoutAdvice] = Field(description="Pools of the cluster that could not be advised on.")
     reasons: Reasons
 
 

@@ -307,10 +307,11 @@ _POOL: dict[str, Any] = {
             "data": {"nodepool": "a100", "slice-length": "15m"},
         }
     ],
+    "manifest_notes": [],
     "reasons": [],
 }
 
-RECOMMENDATIONS: dict[str, Any] = {**_CYCLE, "pools": [_POOL], "reasons": []}
+RECOMMENDATIONS: dict[str, Any] = {**_CYCLE, "pools": [_POOL], "without_advice": [], "reasons": []}
 POOL_RECOMMENDATION: dict[str, Any] = {**_CYCLE, **_POOL}
 
 PROBLEMS: dict[int, Problem] = {

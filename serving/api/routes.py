@@ -94,7 +94,7 @@ def recommend(service: Service) -> Response:
 def recommend_pool(service: Service, pool: str) -> Response:
     """Give one pool's entry of the newest advice, beside the time, mode and models of its cycle."""
     advice = service.advice()
-    found = next((entry for entry in advice.pools if entry.pool == pool), None)
+    found = advice.of_pool(pool)
     if found is None:
         raise Unknown("pool", pool, f"known pools are {', '.join(p.pool for p in advice.pools)}", "Use one of them.")
     return _answer(PoolRecommendationAnswer.model_validate, pool_document(advice, found))

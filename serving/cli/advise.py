@@ -12,7 +12,8 @@ from advisor.settings import load_settings
 from serving.advice_json import advice_document
 from serving.cli.advise_tables import advice_tables
 from serving.cli.options import AsOfOption, ConfigOption, DebugOption, OutputOption, moment_of
-from serving.cli.output import Output, render
+from serving.cli.output import Output, phase, render
+from serving.cli.root import ExitCode
 from serving.live import LiveAdvisor, LiveParts
 from serving.logs import set_up_logs
 from serving.wiring import ClusterChoice, ClusterKind, open_history, open_registry
@@ -45,7 +46,10 @@ def advise(
     config: ConfigOption = None,
     debug: DebugOption = False,
 ) -> None:
-    """Observe, build features, forecast, plan and print the advice with its reasons."""
+    """Observe, build features, forecast, plan and print the advice with its reasons.
+
+    Leaves with 4 where a pool could not be advised on; the others are printed all the same.
+    """
     del debug
     set_up_logs()
     settings = load_settings(config)
@@ -61,6 +65,9 @@ def advise(
                 as_of=moment_of(as_of),
             )
         )
-        live.refresh()
+        with phase("advise", "replaying the history, forecasting and planning"):
+            live.refresh()
         advice = live.advice()
     render(output, advice_document(advice), lambda: advice_tables(advice, settings))
+    if advice.without_advice:
+        raise typer.Exit(ExitCode.UNAVAILABLE)

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from advisor.domain.plans import Advice, Change, PoolAdvice
 from advisor.domain.slices import SliceClass
-from advisor.domain.units import shown_duration
+from advisor.domain.units import SECONDS_PER_MINUTE, shown_duration
 from advisor.reconciler.patches import to_yaml
 from advisor.settings import Settings
 from serving.cli.output import minute, table
@@ -27,10 +27,10 @@ def advice_tables(advice: Advice, settings: Settings, *, manifests: bool = True)
         parts.append("in use: assumed, since no cluster was described that could tell")
     for pool in advice.pools:
         parts += _about(pool)
-    parts += _bullets(advice.reasons)
+    parts += _bullets([*map(str, advice.without_advice), *advice.reasons])
     parts.append(f"prices: {settings.prices.per_gpu_hour:g} {settings.prices.currency} per GPU-hour (settings)")
     if manifests:
-        parts += [to_yaml(its) for pool in advice.pools if (its := _manifests(pool))]
+        parts += [to_yaml(its, pool.manifest_notes) for pool in advice.pools if (its := _manifests(pool))]
     return parts
 
 
@@ -46,7 +46,7 @@ def _length(one: SliceClass) -> str:
 
 
 def _minutes(minutes: float | None) -> str:
-    return "-" if minutes is None else f"{minutes:.3g} min"
+    return "-" if minutes is None else shown_duration(minutes * SECONDS_PER_MINUTE)
 
 
 def _limit(gpus: int | None) -> object:

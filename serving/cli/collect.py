@@ -20,7 +20,7 @@ from advisor.clock import SystemClock
 from advisor.cluster.reflector import Pace
 from advisor.domain.units import parse_duration, positive
 from advisor.errors import Refused, Transient
-from advisor.history.store import HistoryStore
+from advisor.history.store import HistoryStore, ReadOnlyStore
 from advisor.settings import Settings, load_settings
 from advisor.telemetry.dcgm.scales import Pins
 from advisor.telemetry.kubernetes.source import KubernetesSource
@@ -30,7 +30,7 @@ from advisor.telemetry.source import Source
 from serving.cli.alone import home_shared
 from serving.cli.collected import document, tables
 from serving.cli.ingest_kubernetes import ContextOption, KubeconfigOption, NameOption
-from serving.cli.options import ConfigOption, DebugOption, OutputOption
+from serving.cli.options import ConfigOption, DebugOption, OutputOption, metrics_options
 from serving.cli.output import Output, render
 from serving.collecting import CollectLoop, Rhythm, StartsAlone
 from serving.ingest_metrics import IngestCollector
@@ -79,7 +79,8 @@ def collect(
 ) -> None:
     """Read live systems into the store turn after turn, until interrupted; gsa serve may run beside it.
 
-    Whatever cannot be reached is tried again. A signal lets a turn under way end and then leaves with 0.
+    Whatever cannot be reached is tried again; a store that may only be read is told at once, with exit code 4.
+    A signal lets a turn under way end and then leaves with 0.
     """
     del debug
     set_up_logs(routine=True)
@@ -131,23 +132,39 @@ def _sources(settings: Settings, prometheus: str | None, cluster: KubernetesSour
     """What to collect from. A metrics server in the settings counts unless the cluster alone is asked for."""
     if prometheus is None and cluster is not None:
         return (cluster,)
-    options = settings.prometheus.replaced(url=prometheus)
+    options = metrics_options(settings, "--prometheus", url=prometheus)
     if options.url is None:
         remedy = "Give --prometheus URL, --kubernetes or both, or set prometheus.url."
         raise Refused("gsa collect", None, "there is nothing to collect from", remedy)
     # What the options say of files and addresses is checked now; later it would only be logged.
     PrometheusClient(options).close()
-    source = PrometheusTurns(options, settings.telemetry.user_labels, Pins.of(settings.dcgm))
+    source = PrometheusTurns.of(options, settings.telemetry.user_labels, Pins.of(settings.dcgm))
     return (source,) if cluster is None else (source, StartsAlone(cluster))
+
+
+def _writable(settings: Settings) -> HistoryStore:
+    store = open_history(settings)
+    try:
+        store.check_writable()
+    except BaseException:
+        store.close()
+        raise
+    return store
 
 
 @contextmanager
 def _opened(settings: Settings, rhythm: Rhythm) -> Iterator[HistoryStore]:
-    """The history, waited for where it cannot be opened yet; leaves with 0 when asked to stop meanwhile."""
+    """The history, waited for where it cannot be opened yet; leaves with 0 when asked to stop meanwhile.
+
+    Raises:
+        ReadOnlyStore: it may only be read, which no waiting mends.
+    """
     failures = 0
     while True:
         try:
-            store = open_history(settings)
+            store = _writable(settings)
+        except ReadOnlyStore:
+            raise
         except Transient as error:
             failures += 1
             pause = rhythm.retry_seconds(failures)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from rich.table import Table
 
 from advisor.domain.reports import DemandReport, HorizonScores, ReleaseScores
-from advisor.domain.units import counted
+from advisor.domain.units import SECONDS_PER_MINUTE, counted, shown_duration
 from serving.cli.output import minute, table
 
 __all__ = ["demand_tables"]
 
-_COLUMNS = ("pool, minutes", "served", "skill", "P90 loss", "MAE", "P90 coverage")
+_COLUMNS = ("pool, ahead", "served", "skill", "P90 loss", "MAE", "P90 coverage")
 _WORDS = (
     "P90 loss: pinball loss of the 90 % quantile against that of constant (the present plus the changes this pool has "
     "always seen). MAE: error of the median against that of persistence (as now). skill: share of the loss saved "
     "against the best baseline. P90 coverage: share below and share up to the quantile, honest where 0.9 lies between."
 )
-_RELEASE_COLUMNS = ("pool, minutes", "P10 predicted", "P10 true", "share", "P50 predicted", "P50 true", "share")
+_RELEASE_COLUMNS = ("pool, ahead", "P10 predicted", "P10 true", "share", "P50 predicted", "P50 true", "share")
 _RELEASE_WORDS = (
     "Loss of the 10 % and 50 % quantile against the same model without releases: with those that predicted durations "
     "foresee, and with the true ones, which nobody can know. share: what predictions give of what the truth would; "
@@ -27,7 +27,7 @@ _RELEASE_WORDS = (
 def demand_tables(report: DemandReport) -> list[Table | str]:
     """Every pool at every horizon, the model beside the simplest baselines; then what releases are worth."""
     rows = [
-        _row(f"{pool}, {minutes}", scores)
+        _row(f"{pool}, {shown_duration(minutes * SECONDS_PER_MINUTE)}", scores)
         for pool, horizons in report.pools.items()
         for minutes, scores in horizons.items()
     ]
@@ -53,7 +53,11 @@ def _row(name: str, scores: HorizonScores) -> tuple[object, ...]:
 
 def _release_tables(report: DemandReport) -> list[Table | str]:
     rows = [
-        (f"{pool}, {minutes}", *_release_cells(scores, "0.1"), *_release_cells(scores, "0.5"))
+        (
+            f"{pool}, {shown_duration(minutes * SECONDS_PER_MINUTE)}",
+            *_release_cells(scores, "0.1"),
+            *_release_cells(scores, "0.5"),
+        )
         for pool, horizons in report.releases.items()
         for minutes, scores in horizons.items()
     ]

@@ -24,7 +24,7 @@ from serving.cli.advise import NodeGpusOption
 from serving.cli.advise_tables import advice_tables
 from serving.cli.alone import home_alone
 from serving.cli.options import ConfigOption, DebugOption
-from serving.cli.output import kept_in, progress_bar, show
+from serving.cli.output import kept_in, phase, progress_bar, show
 from serving.cli.serve import HostOption, PortOption, at_address, leave_on_sigterm, live_from, serve_live
 from serving.cli.training import run_tables, train_on
 from serving.logs import set_up_logs
@@ -79,7 +79,8 @@ def demo(
         _ingest(store, data, trace_format, mapping)
         show(run_tables(train_on(settings, store, _SPLIT)))
         live = live_from(settings, ClusterChoice(node_gpus=node_gpus), store, None)
-        live.refresh()
+        with phase("advise", "replaying the history, forecasting and planning"):
+            live.refresh()
         show([*advice_tables(live.advice(), settings, manifests=False), kept_in(settings.storage.home)])
         if serve:
             home.share()

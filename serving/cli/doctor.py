@@ -13,8 +13,8 @@ from advisor.settings import load_settings
 from advisor.telemetry.dcgm.scales import Pins
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.doctor import Finding, Health, examine
-from serving.cli.options import ConfigOption, DebugOption, OutputOption
-from serving.cli.output import Output, render, table
+from serving.cli.options import ConfigOption, DebugOption, OutputOption, addressed, metrics_options
+from serving.cli.output import Output, phase, render, table
 from serving.cli.root import ExitCode
 
 __all__ = ["app"]
@@ -50,8 +50,9 @@ def prometheus(
     """What a metrics server has of what history needs; leaves with 5 where no history can be read at all."""
     del debug
     settings = load_settings(config)
-    options, pins = settings.prometheus.replaced(url=url, cluster=cluster), Pins.of(settings.dcgm)
-    with PrometheusClient(options) as client:
+    options = addressed(metrics_options(settings, "--url", url=url, cluster=cluster))
+    pins = Pins.of(settings.dcgm)
+    with phase("doctor", "looking at the last hour"), PrometheusClient(options) as client:
         found = examine(client, SystemClock().now(), settings.telemetry.user_labels, options.step_seconds, pins)
         notes = client.notes
     render(output, {"findings": [asdict(each) for each in found], "notes": list(notes)}, lambda: _tables(found, notes))
@@ -60,11 +61,21 @@ def prometheus(
 
 
 def _tables(found: tuple[Finding, ...], notes: tuple[str, ...]) -> list[Table | str]:
-    rows = [(each.what, each.health, each.found, each.costs) for each in found]
-    parts: list[Table | str] = [table("metrics of the last hour", ("what", "health", "found", "what it costs"), rows)]
+    rows = [(each.health, _said(each)) for each in found]
+    parts: list[Table | str] = [table("metrics of the last hour", ("health", _FOUND), rows, prose=[_FOUND])]
     remedies: dict[str, list[str]] = {}
     for each in found:
         if each.remedy:
             remedies.setdefault(each.remedy, []).append(each.what)
+    parts += ["how to mend it:"] if remedies else []
     parts += [f"- {', '.join(whats)}: {remedy}" for remedy, whats in remedies.items()]
     return [*parts, *(f"- {note}" for note in notes)]
+
+
+_FOUND = "what was found, and what its absence costs"
+
+
+def _said(finding: Finding) -> str:
+    """In one cell, since names of metrics are long and must stay whole."""
+    said = f"{finding.what}: {finding.found}"
+    return f"{said}\n  {finding.costs}" if finding.costs else said

@@ -12,13 +12,12 @@ from advisor.domain.reports import DemandReport
 from advisor.errors import Refused
 from advisor.features.demand_pools import PoolKey
 from advisor.telemetry.series import read_series
-from advisor.telemetry.traces import TraceFormat
 from dashboards.report import demand_report_html
 from serving.cli.demand_tables import demand_tables
+from serving.cli.histories import FormatOption, jobs_of_trace
 from serving.cli.html_file import page_file, write_page
 from serving.cli.options import ConfigOption, DebugOption, HtmlOption, OutputOption
-from serving.cli.output import Output, progress_bar, render
-from serving.cli.trace_file import jobs_of_trace
+from serving.cli.output import Output, note, progress_bar, render
 from serving.logs import set_up_logs
 from training.demand_backtest import evaluate_demand
 from training.demand_traces import TraceDemand, evaluate_demand_of_jobs
@@ -33,10 +32,9 @@ MappingOption = Annotated[
     list[Path] | None,
     typer.Option("--mapping", help="Its mapping (TOML); one for each series, or one for all.", show_default=False),
 ]
-TraceOption = Annotated[
+DemandTraceOption = Annotated[
     Path | None, typer.Option("--trace", help="A trace of jobs in place of series.", show_default=False)
 ]
-FormatOption = Annotated[TraceFormat | None, typer.Option("--format", help="Layout of the trace.", show_default=False)]
 ByOption = Annotated[PoolKey, typer.Option("--by", help="What makes a pool of a trace's jobs.")]
 StepOption = Annotated[int, typer.Option("--step", min=1, help="Minutes between samples of a trace's demand.")]
 NodeOption = Annotated[int, typer.Option("--node-gpus", min=1, help="GPUs that a node of a trace's pools has.")]
@@ -46,7 +44,7 @@ HorizonsOption = Annotated[str, typer.Option("--horizons", help="Minutes ahead, 
 def demand(
     series: SeriesOption = None,
     mapping: MappingOption = None,
-    trace: TraceOption = None,
+    trace: DemandTraceOption = None,
     trace_format: FormatOption = None,
     by: ByOption = PoolKey.POOL,
     step: StepOption = 5,
@@ -79,6 +77,7 @@ def demand(
         report = replace(report, protocol=replace(report.protocol, synthetic=jobs.synthetic))
     if target is not None:
         write_page(target, demand_report_html(report))
+        note(f"the report is written to {target}")
     render(output, report.to_json(), lambda: demand_tables(report))
 
 

@@ -63,6 +63,7 @@ def kubernetes(
     pace = Pace(clock, sleep, random)
     with stages("ingest") as told, HistoryStore.open(settings.storage.history) as store:
         source = KubernetesSource(reader, pace, settings.telemetry.user_labels, name=name)
+        told("reading pods, what made them, and nodes", 0, 0)
         done = collect(source, store, clock.now(), stage_of(told, "storing jobs"))
     starts = source.start_latencies()
     whole = {**document(done), "start_latency": [each.document() for each in starts]}

@@ -11,7 +11,7 @@ from advisor.telemetry.dcgm.scales import Pins
 from advisor.telemetry.prometheus.client import PrometheusClient
 from advisor.telemetry.prometheus.source import PrometheusSource
 from serving.cli.collected import collected, document, tables
-from serving.cli.options import ConfigOption, DebugOption, OutputOption
+from serving.cli.options import ConfigOption, DebugOption, OutputOption, addressed, metrics_options
 from serving.cli.output import Output, render, stages
 
 __all__ = ["prometheus"]
@@ -43,7 +43,8 @@ def prometheus(
     """Read jobs from kube-state-metrics and what they used from dcgm-exporter, through Prometheus or its like."""
     del debug
     settings = load_settings(config)
-    options, pins = settings.prometheus.replaced(url=url, days=days, cluster=cluster), Pins.of(settings.dcgm)
+    options = addressed(metrics_options(settings, "--url", url=url, days=days, cluster=cluster))
+    pins = Pins.of(settings.dcgm)
     with stages("ingest") as told, PrometheusClient(options) as client:
         source = PrometheusSource(client, options, settings.telemetry.user_labels, pins, progress=told)
         done = collected(source, config, told)

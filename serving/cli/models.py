@@ -49,7 +49,7 @@ def show(
     set_up_logs()
     found = open_registry(load_settings(config)).load(_known(name), version)
     document = _document(found)
-    shown: list[Table | str] = [table(f"{name} {version}", ("what", "value"), _facts(document))]
+    shown: list[Table | str] = [table(f"{name} {version}", ("what", "value"), _facts(document), prose=["value"])]
     render(output, document, lambda: [*shown, *_reasons(found)])
 
 
@@ -110,7 +110,7 @@ def _listing(found: list[Registered]) -> Table:
         )
         for v in found
     ]
-    return table("models", ("name", "version", "alias", "made (UTC)", "rows", "data"), rows)
+    return table("models", ("name", "version", "alias", "made (UTC)", "rows", "data"), rows, prose=["alias", "data"])
 
 
 def _facts(document: dict[str, Any]) -> list[tuple[str, Any]]:

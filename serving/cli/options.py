@@ -10,9 +10,19 @@ import typer
 
 from advisor.domain.units import utc
 from advisor.errors import Refused
+from advisor.settings import PrometheusOptions, Settings
 from serving.cli.output import Output
 
-__all__ = ["AsOfOption", "ConfigOption", "DebugOption", "HtmlOption", "OutputOption", "moment_of"]
+__all__ = [
+    "AsOfOption",
+    "ConfigOption",
+    "DebugOption",
+    "HtmlOption",
+    "OutputOption",
+    "addressed",
+    "metrics_options",
+    "moment_of",
+]
 
 OutputOption = Annotated[
     Output, typer.Option("--output", "-o", case_sensitive=False, help="How the result is printed.")
@@ -28,6 +38,34 @@ AsOfOption = Annotated[
     str | None,
     typer.Option("--as-of", help="Moment to look from, as 2026-03-02T12:00:00Z; what came later is not used."),
 ]
+
+
+def metrics_options(
+    settings: Settings, flag: str, *, url: str | None, days: float | None = None, cluster: str | None = None
+) -> PrometheusOptions:
+    """How the metrics server is read: the settings, and what options give instead; ``flag`` gives the address.
+
+    Raises:
+        Refused: a value that may not be, by the name of its option.
+    """
+    options = {"url": flag, "days": "--days", "cluster": "--cluster"}
+    try:
+        return settings.prometheus.replaced(url=url, days=days, cluster=cluster)
+    except Refused as error:
+        named = options.get(error.field, error.field)
+        raise Refused(named, error.value, error.limit, error.remedy) from error
+
+
+def addressed(options: PrometheusOptions) -> PrometheusOptions:
+    """``options``, which must say where the server is.
+
+    Raises:
+        Refused: they do not.
+    """
+    if options.url is None:
+        remedy = "Give --url http://HOST:9090, or set prometheus.url (GSA_PROMETHEUS__URL)."
+        raise Refused("--url", None, "the address of the metrics server is needed", remedy)
+    return options
 
 
 def moment_of(text: str | None) -> datetime | None:

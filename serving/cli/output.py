@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
@@ -18,6 +18,7 @@ import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 __all__ = [
     "Output",
@@ -26,7 +27,9 @@ __all__ = [
     "Step",
     "kept_in",
     "minute",
+    "note",
     "origin",
+    "phase",
     "printer",
     "progress_bar",
     "render",
@@ -36,9 +39,18 @@ __all__ = [
 ]
 
 
-_PLAIN_WIDTH = 140
-_BULLET = re.compile(r" *- ")
-_STAGES = {"features": "reading the past of each job", "refits": "fitting and replaying", "scores": "scoring"}
+_PLAIN_WIDTH = 100
+_PROSE_WIDTH = 80
+_BULLET = re.compile(r" *(?:- )?")
+_COMMAND = re.compile(r"\bgsa [a-z]+")
+_HELD = "\u00a0"
+_STAGES = {
+    "features": "reading the past of each job",
+    "refits": "fitting and replaying",
+    "scores": "scoring",
+    "demand": "fitting the demand of each pool",
+    "replays": "replaying policies",
+}
 """What people are told of the stages of a training."""
 
 
@@ -70,7 +82,7 @@ class Stages(Protocol):
     """Reports how far long work of several stages has come."""
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Of ``stage``, ``done`` of ``total`` units are finished."""
+        """Of ``stage``, ``done`` of ``total`` units are finished; 0 where nobody knows how many there are."""
         ...
 
 
@@ -90,31 +102,50 @@ def show(parts: Sequence[Table | str]) -> None:
     console = printer()
     for part in parts:
         # Wrapped between words only: a path broken in two could not be copied.
-        console.print(_hanging(part, console.width), overflow="ignore", crop=False)
+        console.print(_wrapped(part, console.width), overflow="ignore", crop=False)
 
 
-def _hanging(part: Table | str, width: int) -> Table | str:
-    """A bullet wrapped so that its further lines stand under its text and not under the mark; all else as it is."""
-    mark = _BULLET.match(part) if isinstance(part, str) else None
-    if mark is None or "\n" in str(part):
+def _wrapped(part: Table | str, width: int) -> Table | str:
+    """A line of prose in as many as it needs, those of a bullet under its text; what has lines already as it is."""
+    if not isinstance(part, str) or "\n" in part:
         return part
-    lines = wrap(str(part), width, subsequent_indent=" " * mark.end(), break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines)
+    mark = _BULLET.match(part)
+    indent = " " * (mark.end() if mark else 0)
+    # The name of a command stays in one line: it may be copied.
+    held = _COMMAND.sub(lambda found: found[0].replace(" ", _HELD), part)
+    lines = wrap(held, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace(_HELD, " ")
 
 
 def printer() -> Console:
     """Standard output for people: as wide as the terminal or ``COLUMNS``, else wide enough for long reasons."""
-    plain = Console(highlight=False)
-    return plain if plain.is_terminal or "COLUMNS" in os.environ else Console(highlight=False, width=_PLAIN_WIDTH)
+    plain = _console()
+    return plain if plain.is_terminal or "COLUMNS" in os.environ else _console(width=_PLAIN_WIDTH)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """A table whose first column is a name and whose others are numbers, unknown shown as a hyphen."""
-    made = Table(title=title, title_justify="left", header_style="bold")
+def _console(*, stderr: bool = False, soft_wrap: bool = False, width: int | None = None) -> Console:
+    """Prints what it is given as it stands: brackets and colons of other people's texts are no markup here."""
+    return Console(stderr=stderr, soft_wrap=soft_wrap, width=width, highlight=False, markup=False, emoji=False)
+
+
+def table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, prose: Collection[str] = ()
+) -> Table:
+    """A table whose first column is a name and whose others are numbers, unknown shown as a hyphen.
+
+    Columns of ``prose`` begin at the left and take no more of a wide terminal than can be read.
+    """
+    made = Table(title=Text(title), title_justify="left", header_style="bold")
     for at, column in enumerate(columns):
-        made.add_column(column, justify="left" if at == 0 else "right", overflow="fold")
+        text = column in prose
+        made.add_column(
+            Text(column),
+            justify="left" if at == 0 or text else "right",
+            overflow="fold",
+            max_width=_PROSE_WIDTH if text else None,
+        )
     for row in rows:
-        made.add_row(*(_cell(value) for value in row))
+        made.add_row(*(Text(_cell(value)) for value in row))
     return made
 
 
@@ -147,17 +178,35 @@ def minute(moment: datetime | None) -> str:
 def kept_in(home: Path) -> str:
     """Where a command has kept things, and how to look at them."""
     shown = home.relative_to(Path.cwd()) if home.is_absolute() and home.is_relative_to(Path.cwd()) else home
-    return f"kept in {shown}; to look at it: GSA_STORAGE__HOME={shown} gsa history status (or any other command)"
+    # A line of its own: a command in two could not be copied.
+    return f"kept in {shown}; to look at it:\nGSA_STORAGE__HOME={shown} gsa history status (or any other command)"
+
+
+def note(said: str) -> None:
+    """One line on standard error, beside the result."""
+    _console(stderr=True, soft_wrap=True).print(said)
+
+
+@contextmanager
+def phase(what: str, doing: str) -> Iterator[None]:
+    """Say on standard error what takes a while: on a terminal for as long as it lasts, else in a line that stays."""
+    console = _console(stderr=True, soft_wrap=True)
+    if not console.is_terminal:
+        console.print(f"{what}: {doing}")
+        yield
+        return
+    with console.status(f"{what}: {doing}"):
+        yield
 
 
 @contextmanager
 def stages(what: str) -> Iterator[Stages]:
     """Progress on standard error: one bar per stage on a terminal, else one line as each stage begins."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = _console(stderr=True, soft_wrap=True)
     if not console.is_terminal:
         yield _Lines(what, console)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task, last = bar.add_task(what, total=None), what
 
@@ -166,7 +215,7 @@ def stages(what: str) -> Iterator[Stages]:
             if stage != last:
                 bar.reset(task, description=f"{what}: {_STAGES.get(stage, stage)}")
                 last = stage
-            bar.update(task, completed=done, total=total)
+            bar.update(task, completed=done, total=total or None)
 
         yield told
 
@@ -184,7 +233,8 @@ class _Lines:
         del done
         if stage != self._last:
             self._last = stage
-            self._console.print(f"{self._what}: {_STAGES.get(stage, stage)}, {total:,} in all", markup=False)
+            amount = f", {total:,} in all" if total else ""
+            self._console.print(f"{self._what}: {_STAGES.get(stage, stage)}{amount}")
 
 
 @contextmanager

@@ -45,6 +45,7 @@ COMMANDS: dict[str, Entry] = {
     "train": Entry("serving.cli.train", "Fit, calibrate, evaluate, register."),
     "models": Entry("serving.cli.models", "The model registry."),
     "evaluate": Entry("serving.cli.evaluate", "The measured quality on a trace or on the store."),
+    "backtest": Entry("serving.cli.backtest", "What-if on a history, every policy side by side."),
     "advise": Entry("serving.cli.advise", "One cycle, printed."),
     "demo": Entry("serving.cli.demo", "The whole product in one command: learn from a trace, advise, serve."),
     "serve": Entry("serving.cli.serve", "API and dashboard."),
@@ -143,4 +144,4 @@ def _exit_code(error: AdvisorError) -> int:
 
 
 def _say(message: str) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(message, style="red", markup=False)
+    Console(stderr=True, highlight=False, soft_wrap=True, emoji=False).print(message, style="red", markup=False)

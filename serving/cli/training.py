@@ -12,15 +12,20 @@ from rich.table import Table
 from advisor.domain.reports import DurationReport, DurationScores, PromotionDecision
 from advisor.domain.units import counted, shown_duration
 from advisor.errors import Refused
+from advisor.history.snapshot import DIGEST_SHOWN, Snapshot
 from advisor.history.store import HistoryStore
+from advisor.planning.costs import waiting_ratio
+from advisor.planning.warm_capacity import UNKNOWN_START_LATENCY_SECONDS
 from advisor.settings import Settings
 from serving.cli.alone import training_alone
 from serving.cli.output import minute, stages, table
-from serving.wiring import open_registry
+from serving.wiring import open_registry, prices_of
 from training.backtest import BacktestSettings
 from training.demand import DemandFitSettings
 from training.forests import DurationSettings
 from training.pipeline import TrainingJob, TrainingPlan, TrainingRun
+from training.warm_replay import WarmWorld
+from training.warm_trial import WarmTrial
 
 __all__ = ["backtest_settings", "duration_tables", "quality_tables", "run_document", "run_tables", "train_on"]
 
@@ -47,7 +52,7 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
     """
     now = as_of or store.last_submit()
     if now is None:
-        raise Refused("history", 0, "training needs jobs", "Ingest a history first: gsa ingest trace ...")
+        raise Refused("history", None, "training needs jobs", "Ingest a history first: gsa ingest.")
     plan = TrainingPlan(
         snapshots=settings.storage.snapshot_folder,
         durations=backtest_settings(settings, split),
@@ -55,6 +60,7 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
             DemandFitSettings(), horizons_minutes=settings.demand.horizons_minutes, seed=settings.demand.seed
         ),
         zone=settings.demand.timezone,
+        warm=_warm_trial(settings),
     )
     with training_alone(settings.storage.home), stages("train") as progress:
         registry = open_registry(settings)
@@ -63,6 +69,14 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
             registry.discard_unfinished()
         job = TrainingJob(registry=registry, plan=plan, now=now, synthetic=store.is_synthetic(), progress=progress)
         return job.run(store.jobs(now))
+
+
+def _warm_trial(settings: Settings) -> WarmTrial:
+    """Rules of warm capacity are weighed at the user's prices and with the start latency that is set."""
+    prices = prices_of(settings)
+    seconds = settings.warm.start_latency_seconds or UNKNOWN_START_LATENCY_SECONDS
+    world = WarmWorld(latency_minutes=seconds / 60.0, boot_billed=prices.boot_billed)
+    return WarmTrial(world=world, waiting_ratio=waiting_ratio(prices))
 
 
 def run_document(run: TrainingRun) -> dict[str, Any]:
@@ -89,12 +103,16 @@ def run_tables(run: TrainingRun) -> list[Table | str]:
     """The same for a person: who is served and why, and how good that was."""
     rows = [(one.name, one.version, _decided(one.decision)) for one in run.runs]
     parts: list[Table | str] = [
-        table(f"trained on {counted(run.snapshot.rows, 'job')}", ("model", "version", "decision"), rows),
+        table(_title(run.snapshot), ("model", "version", "decision"), rows, prose=["decision"]),
         *(f"- {one.name}: {reason}" for one in run.runs for reason in one.decision.reasons),
     ]
     if run.durations is None:
         return parts
     return [*parts, *quality_tables(run.durations), "by groups of jobs: gsa evaluate durations"]
+
+
+def _title(snapshot: Snapshot) -> str:
+    return f"trained on {counted(snapshot.rows, 'job')}, data {snapshot.digest[:DIGEST_SHOWN]}"
 
 
 def _decided(decision: PromotionDecision) -> str:
@@ -136,11 +154,12 @@ _WORDS = (
 _ABREAST = 7
 """Groups beside each other in 80 columns."""
 
+_HISTORY = "warm: a job of the same owner and GPU count had ended before, cold: none had."
 _GROUPS = (
-    "warm: a job of the same owner and GPU count had ended before, cold: none had. baseline's key: whose history the "
-    "baseline took, the most specific that had an end. jobs already run: of those that ran so long, how often the rest "
-    "came within its 90 % quantile."
+    "baseline's key: whose history the baseline took, the most specific that had an end. jobs already run: of those "
+    "that ran so long, how often the rest came within its 90 % quantile."
 )
+_MORE = "every group with every measure, and coverage by week: --output json, or as a page: --html FILE"
 
 
 def quality_tables(report: DurationReport, measures: Sequence[Measure] = _MEASURES) -> list[Table | str]:
@@ -156,36 +175,43 @@ def quality_tables(report: DurationReport, measures: Sequence[Measure] = _MEASUR
     ]
 
 
-def duration_tables(report: DurationReport) -> list[Table | str]:
-    """The quality over all jobs, over groups of them, and over those that already ran."""
+def duration_tables(report: DurationReport, *, every_group: bool = False) -> list[Table | str]:
+    """The quality over all jobs and over groups of them; of ``every_group`` there is."""
+    return [
+        *quality_tables(report, _EVERY_MEASURE),
+        *_of_groups(report),
+        _HISTORY,
+        *(_more_groups(report) if every_group else ()),
+        *_outcomes(report),
+        *_versus(report),
+        *(f"- assumed: {assumption}" for assumption in report.protocol.assumed),
+        _MORE if every_group else f"more groups: --every-group. {_MORE}",
+    ]
+
+
+def _of_groups(report: DurationReport) -> list[Table]:
+    """One table a predictor, measures down and groups across, as many groups in one as fit."""
+    tables = []
+    for predictor in report.scores:
+        by_gpus = report.by_gpus.get(predictor, {})
+        named = {f"{gpus}\n{'GPU' if float(gpus) <= 1 else 'GPUs'}": scores for gpus, scores in by_gpus.items()}
+        groups = {**report.by_history.get(predictor, {}), **named}
+        names = list(groups)
+        for first in range(0, len(names), _ABREAST):
+            shown = names[first : first + _ABREAST]
+            rows = [(name, *(measure(groups[group]) for group in shown)) for name, measure in _EVERY_MEASURE]
+            tables.append(table(f"{predictor}, by history and GPUs", ("measure", *shown), rows))
+    return tables
+
+
+def _more_groups(report: DurationReport) -> list[Table | str]:
+    """Groups that tell more of how a prediction was made, and what was asked again of jobs that ran."""
     errors = {
         "by baseline's key": report.by_key,
         "by actual duration": {name: _decades(groups) for name, groups in report.by_decade.items()},
     }
-    return [
-        *quality_tables(report, _EVERY_MEASURE),
-        *_every_measure("by history", report.by_history),
-        *_every_measure("by GPUs", report.by_gpus),
-        *(_by_group(f"log MAE {title}", groups) for title, groups in errors.items()),
-        _running(report),
-        _GROUPS,
-        *_outcomes(report),
-        *_versus(report),
-        "every group with every measure, and coverage by week: --output json, or as a page: --html FILE",
-        *(f"- assumed: {assumption}" for assumption in report.protocol.assumed),
-    ]
-
-
-def _every_measure(title: str, groups: dict[str, dict[str, DurationScores]]) -> list[Table]:
-    """One table a predictor, measures down and groups across, as many groups in one as fit."""
-    tables = []
-    for predictor, scores in groups.items():
-        names = list(scores)
-        for first in range(0, len(names), _ABREAST):
-            shown = names[first : first + _ABREAST]
-            rows = [(name, *(measure(scores[group]) for group in shown)) for name, measure in _EVERY_MEASURE]
-            tables.append(table(f"{predictor}, {title}", ("measure", *shown), rows))
-    return tables
+    tables = [_by_group(f"log MAE {title}", groups) for title, groups in errors.items()]
+    return [*tables, _running(report), _GROUPS]
 
 
 def _by_group(title: str, groups: dict[str, dict[str, DurationScores]]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -11,12 +12,12 @@ from advisor.cluster.memory import MemoryCluster
 from advisor.cycle import AdviceCycle, CycleMemory, CycleTerms
 from advisor.domain.forecasts import DemandForecast, DurationDistribution, DurationForecast
 from advisor.domain.start_latency import NodeStart, StartLatency, StartPart
-from advisor.errors import Refused
+from advisor.errors import Refused, Transient
 from advisor.planning.advice import AdviceTerms
 from advisor.planning.costs import Prices
 from advisor.planning.slice_terms import SliceTerms
 from advisor.reconciler.reconcile import ReconcileInputs
-from tests.builders import NOON, a_cluster, a_job, a_node_pool, a_pool_advice
+from tests.builders import NOON, a_cluster, a_job, a_job_of_every_field, a_node_pool, a_pool_advice
 
 
 class TwentyMinutes:
@@ -46,6 +47,17 @@ class EightGpus:
         del pool, jobs, now
 
 
+class Asked(TwentyMinutes):
+    """Remembers what it was asked about."""
+
+    def __init__(self):
+        self.jobs = []
+
+    def forecast(self, jobs, now, elapsed=None):
+        self.jobs += jobs
+        return super().forecast(jobs, now, elapsed)
+
+
 def run(demand: EightGpus, *pools):
     terms = CycleTerms(advice=AdviceTerms(slices=SliceTerms(switch_minutes=1.0)), prices=Prices())
     cluster = MemoryCluster(a_cluster(*pools), ManualClock(NOON))
@@ -58,12 +70,27 @@ def test_a_pool_that_cannot_be_advised_on_is_named_and_the_others_go_on():
 
     assert [pool.pool for pool in outcome.advice.pools] == ["sound"]
     assert set(outcome.memory.pools) == {"sound"}
-    assert any(reason.startswith("no advice for pool odd: pool: 'odd' is refused") for reason in outcome.advice.reasons)
+    (odd,) = outcome.advice.without_advice
+    assert odd.pool == "odd"
+    assert str(odd).startswith("no advice for pool odd: pool: 'odd' is refused")
+
+
+def test_the_next_tasks_are_like_past_ones_whatever_became_of_those():
+    past, now, asked = a_job_of_every_field(), NOON + timedelta(days=1), Asked()
+    cluster = MemoryCluster(a_cluster(a_node_pool("gpu"), time=now), ManualClock(now))
+    terms = CycleTerms(advice=AdviceTerms(slices=SliceTerms(switch_minutes=1.0)), prices=Prices())
+
+    outcome = AdviceCycle(cluster, asked, EightGpus(), terms).run(
+        [past], ReconcileInputs(now=now, history_as_of=NOON), CycleMemory(), {}
+    )
+
+    assert outcome.advice.without_advice == ()
+    assert asked.jobs == [replace(past.as_asked(), id="next:full", submit=now)]
 
 
 def test_where_no_pool_can_be_advised_on_the_cycle_fails_with_the_reason():
-    with pytest.raises(Refused, match="another step"):
-        run(EightGpus("odd"), a_node_pool("odd"))
+    with pytest.raises(Transient, match=r"pool odd: .*another step.*pool strange: .*another step"):
+        run(EightGpus("odd", "strange"), a_node_pool("odd"), a_node_pool("strange"))
 
 
 @pytest.mark.parametrize("limit", ["1e3", "1e400", "lots", "-8"])

@@ -35,6 +35,8 @@ from dashboards import formats
         (formats.age, 720, "12 min ago"),
         (formats.moment, datetime(2026, 3, 2, 12, 5, tzinfo=UTC), "2 Mar 2026, 12:05 UTC"),
         (formats.moment, None, "\u2013"),
+        (formats.short, "synthetic-1-739950-401", "synthetic-1-739950-401"),
+        (formats.short, "0f6c1d2e-7a4b-4c1f-9b7e-5d1a9c41d2e0", "0f6c1d2e-7a4b\u20269c41d2e0"),
         (formats.words, "SliceView", "Slice"),
         (formats.words, "RemainingView", "Remaining"),
     ],

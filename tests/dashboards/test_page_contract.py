@@ -21,19 +21,20 @@ from dashboards.pages import (
 )
 from dashboards.render import Renderer, as_json
 from tests.dashboards.recording import recorded
-from tests.dashboards.worlds import a_job_page, a_pool_page, seen, stale, unread
+from tests.dashboards.worlds import a_job_page, a_pool_page, of_two_sources, seen, stale, unread
 from tests.serving.fake_service import FakePages
 
 JOBS = FakePages().jobs(None, 100)
 PAGES = {
     "overview.html": (OverviewPage, [overview_page(world) for world in (seen(), stale(), unread())]),
     "pool.html": (PoolPage, [a_pool_page(0), a_pool_page(1)]),
-    "jobs.html": (JobsPage, [jobs_page(seen(), JOBS, "train", 100), jobs_page(seen(), (), "", 100)]),
-    "models.html": (ModelsPage, [models_page(seen(), FakePages().kept), models_page(unread(), ())]),
+    "jobs.html": (JobsPage, [jobs_page(of_two_sources(), JOBS, "train", 100), jobs_page(seen(), (), "", 100)]),
+    "models.html": (
+        ModelsPage,
+        [models_page(seen(), FakePages().kept, FakePages().models), models_page(unread(), None, None)],
+    ),
     "job.html": (JobPage, [a_job_page(view.job.id) for view in JOBS]),
 }
-UNUSED_PARTS = {"job.html": {"Key"}}
-"""Parts of a shared context that no context of this page has: its charts need no legend."""
 
 
 @pytest.mark.parametrize("template", PAGES)
@@ -45,8 +46,7 @@ def test_every_field_of_a_page_is_shown_by_its_template(template):
     for context in contexts:
         renderer.page(template, recorded(context, read), kind)
 
-    parts = {name: texts for name, texts in explanations(kind).items() if name not in UNUSED_PARTS.get(template, ())}
-    declared = {(name, field) for name, texts in parts.items() for field in texts}
+    declared = {(name, field) for name, texts in explanations(kind).items() for field in texts}
     assert declared - read == set()
 
 

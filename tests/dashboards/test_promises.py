@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
+import re
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -20,15 +23,9 @@ MIDNIGHT = NOON.replace(hour=0)
 """A Monday."""
 
 
-def kept(days: int, *, ended: int = 10, overdue: int = 0, within_p50: int = 5, within_p90: int = 9) -> KeptPromises:
-    return KeptPromises(
-        begin=MIDNIGHT + days * DAY,
-        ended=ended,
-        overdue=overdue,
-        within_p50=within_p50,
-        within_p90=within_p90,
-        replayed=1,
-    )
+def kept(days: int, **more: Any) -> KeptPromises:
+    known = {"replayed": False, "ended": 10, "overdue": 0, "within_p50": 5, "within_p90": 9}
+    return KeptPromises(begin=MIDNIGHT + days * DAY, **{**known, **more})
 
 
 def promise_of(seconds: float | None, elapsed: float | None = None):
@@ -76,18 +73,71 @@ def test_a_job_without_a_promise_says_nothing_of_one():
 
 def test_weeks_add_up_their_days_and_days_of_which_nothing_is_known_are_left_out():
     unknown = kept(1, ended=0, overdue=0, within_p50=0, within_p90=0)
-    page = models_page(seen(), [kept(-1), kept(0), unknown, kept(6, ended=8, overdue=2, within_p50=1), kept(7)])
+    days = [kept(-1), kept(0), unknown, kept(6, ended=8, overdue=2, within_p50=1), kept(7)]
 
-    assert [row.begin for row in page.weeks] == [MIDNIGHT + 7 * DAY, MIDNIGHT, MIDNIGHT - 7 * DAY]
-    week = page.weeks[1]
+    live = models_page(seen(), days, ()).live
+
+    assert live is not None
+    assert [row.begin for row in live.weeks] == [MIDNIGHT + 7 * DAY, MIDNIGHT, MIDNIGHT - 7 * DAY]
+    week = live.weeks[1]
     assert (week.ended, week.overdue, week.p50_share, week.p90_share) == (18, 2, 6 / 20, 18 / 20)
-    assert [row.begin for row in page.days] == [MIDNIGHT + days * DAY for days in (7, 6, 0, -1)]
+    assert [row.begin for row in live.days] == [MIDNIGHT + days * DAY for days in (7, 6, 0, -1)]
+
+
+def test_promises_made_afterwards_have_shares_of_their_own():
+    page = models_page(seen(), [kept(0), kept(0, replayed=True, within_p90=10), kept(1, replayed=True)], ())
+
+    assert page.live is not None
+    assert page.replayed is not None
+    assert [row.p90_share for row in page.live.weeks] == [0.9]
+    assert [row.p90_share for row in page.replayed.weeks] == [0.95]
+    assert page.live.chart.id != page.replayed.chart.id
+
+
+def test_a_first_run_claims_no_promise_made_in_time():
+    """Everything that a server finds at its first start is promised to afterwards."""
+    pages = FakePages(kept=(kept(0, replayed=True),))
+    shown = text(get(an_app(pages=pages), "/models").text)
+
+    assert "No promise made at a submission has come due" in shown
+    assert "Of 10 promises made afterwards, 90 % ended within their P90" in shown
+    assert "a model that may have been fitted on these very jobs" in shown
+    assert "promised a duration when they were submitted" not in shown
+    document = get(an_app(pages=pages), "/models.json").json()
+    assert document["live"] is None
+    assert document["replayed"]["days"][0]["p90_share"] == 0.9
+
+
+def test_what_cannot_be_read_is_not_called_none():
+    shown = text(get(an_app(pages=FakePages(now_is=None, advice_now=None, kept=None, models=None)), "/models").text)
+
+    assert "The promises cannot be read just now." in shown
+    assert "The registry cannot be read just now." in shown
+    assert "has come due" not in shown
+    assert "No version is registered" not in shown
+    assert "A simple baseline answers" not in shown
+
+
+@pytest.mark.parametrize(
+    "job, made",
+    [("train-20", "at submission"), ("train-19", "afterwards"), ("train-17", "now")],
+)
+def test_a_job_says_when_its_prediction_was_made(job, made):
+    app = an_app()
+    shown = text(get(app, f"/jobs/{job}").text)
+
+    assert f"Prediction made {made}" in shown
+    assert f"predicted {made}" in shown
+    assert ("may have been fitted on this very job: that it fits" in shown) is (made == "afterwards")
+    rows = {row["id"]: row["predicted"] for row in get(app, "/jobs.json").json()["jobs"]}
+    assert rows[job] == made
+    assert get(app, f"/jobs/{job}.json").json()["job"]["predicted"] == made
 
 
 def test_the_chart_says_in_words_what_it_shows():
     chart = promises_kept([kept(0), kept(1, within_p90=7)])
     assert chart is not None
-    assert "Of 20 promises, 80 % ended within their P90" in chart.summary
+    assert "Of 20 promises made at submission, 80 % ended within their P90" in chart.summary
     assert promises_kept([]) is None
 
 
@@ -95,5 +145,10 @@ def test_the_models_page_answers_as_page_and_as_json():
     app = an_app()
     assert "Week by week" in get(app, "/models").text
     document = get(app, "/models.json").json()
-    assert document["days"][0]["p90_share"] == pytest.approx(FakePages().kept[-1].p90_share)
-    assert "No promise has come due" in get(an_app(pages=FakePages(kept=())), "/models").text
+    assert document["live"]["days"][0]["p90_share"] == pytest.approx(FakePages().kept[-1].p90_share)
+    assert "No promise made at a submission has come due" in get(an_app(pages=FakePages(kept=())), "/models").text
+
+
+def text(page: str) -> str:
+    """What a page says, in one line."""
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))

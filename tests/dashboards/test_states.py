@@ -12,7 +12,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from advisor.domain.jobs import Job
-from advisor.domain.plans import Advice, Mode
+from advisor.domain.plans import Advice, Mode, PoolWithoutAdvice
 from dashboards.pages.overview import SKILLED, PoolRow
 from dashboards.pages.pool import DemandView
 from serving.api.schemas import Demand
@@ -117,6 +117,18 @@ def test_an_empty_history_is_counted_without_times_it_does_not_have():
     assert "<dt>History</dt><dd>0 jobs</dd>" in page("/", Empty())
 
 
+def test_a_pool_that_could_not_be_advised_on_is_told_at_the_top_of_every_page():
+    without = (PoolWithoutAdvice("h100", "samples: 3 is refused; another step. Fit it anew."),)
+    pages = FakePages(advice_now=replace(an_advice(a_pool("a100")), without_advice=without))
+
+    for path in ("/", "/pools/a100", "/jobs"):
+        body = page(path, pages)
+        assert "<strong>No advice for pool h100</strong> <span>samples: 3 is refused" in body
+    assert "no advice for pool h100: samples: 3 is refused" in page("/pools/h100", pages, status=503)
+    told = get(an_app(pages=pages), "/overview.json").json()["frame"]["advice"]["without_advice"]
+    assert told == [{"pool": "h100", "reason": "samples: 3 is refused; another step. Fit it anew."}]
+
+
 def test_a_cluster_without_pools_is_told_how_to_be_seen():
     nothing = Advice(time=NOON, mode=Mode.OBSERVE, pools=())
 
@@ -158,6 +170,16 @@ def test_the_manifest_says_which_namespace_must_be_there_first():
 
     assert "create namespace" not in plain
     assert with_own.count("# once, where it is not there yet: kubectl create namespace ours apiVersion") == 1
+
+
+def test_where_a_manifest_is_of_no_use_is_said_above_it_and_in_what_is_copied():
+    pool = replace(a_pool(), manifest_notes=("this pool's jobs all came\nfrom Slurm",))
+
+    shown = page("/pools/a100", FakePages(advice_now=an_advice(pool)))
+
+    assert "<strong>Before you apply it</strong> <span>this pool's jobs all came from Slurm</span>" in shown
+    assert "# note: this pool's jobs all came from Slurm apiVersion: karpenter.sh/v1" in shown
+    assert "Before you apply it" not in page("/pools/a100")
 
 
 def test_a_pool_that_is_as_it_should_be_says_so():
@@ -276,10 +298,54 @@ def test_an_unknown_job_has_an_error_page():
 def test_jobs_are_listed_newest_first_and_lead_to_their_pages():
     app = an_app()
 
-    urls = re.findall(r'<a href="(/jobs/[^"]+)">', get(app, "/jobs", headers=HTML).text)
+    urls = re.findall(r'<a href="(/jobs/[^"]+)" title=', get(app, "/jobs", headers=HTML).text)
 
     assert urls[0] == "/jobs/vision%2Ftrain-21"
     assert all(get(app, url, headers=HTML).status_code == 200 for url in urls)
+
+
+TWINS = FakePages(
+    jobs_now=(a_job("1234", submit=NOON, source="slurm-a"), a_job("1234", submit=NOON, gpus=8.0, source="slurm/b ä"))
+)
+
+
+def test_jobs_of_two_sources_that_share_an_id_have_a_page_each():
+    app = an_app(pages=TWINS)
+
+    urls = re.findall(r'<a href="(/jobs/[^"]+)" title', get(app, "/jobs", headers=HTML).text)
+    shown = [get(app, html.unescape(url), headers=HTML).text for url in urls]
+    twins = [
+        get(app, html.unescape(re.findall(r'<a href="([^"]+)">This page as JSON', one)[0])).json() for one in shown
+    ]
+
+    assert urls == ["/jobs/1234?source=slurm-a", "/jobs/1234?source=slurm%2Fb%20%C3%A4"]
+    assert [(twin["job"]["source"], twin["job"]["gpus"]) for twin in twins] == [("slurm-a", 1.0), ("slurm/b ä", 8.0)]
+    assert "slurm-a" in shown[0]
+
+
+def test_an_id_of_several_sources_is_answered_with_their_names():
+    shown = page("/jobs/1234", TWINS, status=422)
+    told = get(an_app(pages=TWINS), "/jobs/1234.json")
+
+    assert "one each of slurm-a, slurm/b ä" in shown
+    assert "?source=slurm-a" in shown
+    assert told.status_code == 422
+    assert told.json()["errors"][0]["value"] == "1234"
+    assert page("/jobs/1234?source=slurm-c", TWINS, status=404)
+
+
+def test_a_long_id_is_shortened_for_show_and_whole_where_it_leads_and_in_its_title():
+    uid = "0f6c1d2e-7a4b-4c1f-9b7e-5d1a9c41d2e0"
+    pages = FakePages(jobs_now=(a_job(uid, submit=NOON - timedelta(hours=1)),))
+
+    assert f'<a href="/jobs/{uid}" title="{uid}">0f6c1d2e-7a4b\u20269c41d2e0</a>' in page("/jobs", pages)
+    assert f'<h1 class="long">{uid}</h1>' in page(f"/jobs/{uid}", pages)
+    assert get(an_app(pages=pages), "/jobs.json").json()["jobs"][0]["id"] == uid
+
+
+def test_durations_of_a_column_are_aligned_where_number_and_unit_meet():
+    assert '<span>25.2 <span class="unit">min</span></span>' in page("/jobs")
+    assert '<span>\u2013 <span class="unit"></span></span>' in page("/jobs"), "what waits has not run"
 
 
 def test_jobs_are_searched():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from advisor.domain.plans import PoolWithoutAdvice
 from dashboards.pages import JobPage, PoolPage, Seen, job_page, pool_page
 from tests.serving.fake_service import FakePages
 from tests.serving.fake_values import NOON, an_advice
@@ -16,7 +18,7 @@ def seen(**more: Any) -> Seen:
     known: dict[str, Any] = {
         "now": NOON,
         "stale_after_minutes": 30.0,
-        "advice": an_advice(),
+        "advice": replace(an_advice(), without_advice=(PoolWithoutAdvice("h100", "its samples are of another step."),)),
         "history": data.history(),
         "money": data.money(),
     }
@@ -26,6 +28,11 @@ def seen(**more: Any) -> Seen:
 def stale() -> Seen:
     """The same two hours later."""
     return seen(now=NOON + timedelta(hours=2))
+
+
+def of_two_sources() -> Seen:
+    """A world whose history came from two clusters."""
+    return seen(history=replace(FakePages().history(), sources=("slurm-a", "slurm-b")))
 
 
 def unread() -> Seen:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from advisor.domain.ingest import LeftOut, Rejection
 from advisor.settings import DcgmSettings
 from advisor.telemetry.dcgm.names import QUANTITIES
 from advisor.telemetry.prometheus.kube_queries import (
@@ -30,6 +33,22 @@ def _rows(page: str) -> list[list[str]]:
 def test_every_metric_whose_absence_costs_something_is_listed_with_what_the_doctor_says():
     told = {row[0].strip("`"): row[1] for row in _rows(PROMETHEUS) if row[0].startswith("`kube_")}
     assert told == {reading.metric: reading.costs for reading in READINGS if reading.costs is not None}
+
+
+@pytest.mark.parametrize("page", ["prometheus", "kubernetes"])
+def test_each_reason_says_what_it_counts(page: str):
+    text = (DOCS / "reference" / f"{page}.md").read_text(encoding="utf-8").split("## What is left out\n", 1)[1]
+    told = {code: row[1] for row in _rows(text.split("\n## ")[0]) for code in inline_codes(row[0])}
+    assert len(told) > 5
+    assert told == {code: Rejection(reason=code, count=1, example="").of for code in told}
+
+
+def test_a_row_of_a_file_counts_as_a_job():
+    text = (DOCS / "reference" / "mappings.md").read_text(encoding="utf-8")
+    rows = _rows(text.split("## Reasons for leaving a row out\n", 1)[1].split("\n## ")[0])
+    told = [code for row in rows for code in inline_codes(row[0])]
+    assert "unreadable_row" in told
+    assert {Rejection(reason=code, count=1, example="").of for code in told} == {LeftOut.JOBS}
 
 
 def test_the_allow_list_has_every_label_of_nodes_that_is_read():

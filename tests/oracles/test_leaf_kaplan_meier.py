@@ -72,7 +72,7 @@ def test_any_mixture_of_ended_lost_and_running_jobs_agrees(ended, lost, running,
     # Ages in whole quarters of a second, so that "now - start" gives them back exactly.
     running = [(leaves, max(round(seconds * 4) / 4, 1.0), weight) for leaves, seconds, weight in running]
     for number, (leaves, age, weight) in enumerate(running):
-        histograms.started(str(number), np.array(leaves, dtype=np.int32), NOW - age, weight)
+        histograms.started(("test", str(number)), np.array(leaves, dtype=np.int32), NOW - age, weight)
     (found,) = histograms.cdfs(histograms.counts(np.array([asked], dtype=np.int32), NOW))
     expected = oracle_cdf(ended, lost, running, asked)
     if expected is None:

@@ -19,7 +19,8 @@ from advisor.domain.plans import Advice, Money
 from advisor.domain.promises import KeptPromises
 from advisor.domain.slices import Allocation, Decision, Slice, SliceLength
 from advisor.errors import Transient
-from dashboards.data import DemandPoint, HistorySummary, JobView
+from dashboards.data import DemandPoint, HistorySummary, JobView, RegisteredModel
+from serving.answers import of_several
 from serving.api.service import AllocationAsk, DurationAnswer, DurationAsk, ModelSummary, Readiness, Unknown
 from tests.serving.fake_values import (
     NOON,
@@ -29,6 +30,7 @@ from tests.serving.fake_values import (
     an_explanation,
     some_jobs,
     some_kept_promises,
+    some_models,
 )
 
 
@@ -118,7 +120,8 @@ class FakePages:
     history_trouble: str | None = None
     forecast: DurationForecast = field(default_factory=a_forecast)
     recent: tuple[DemandPoint, ...] | None = None
-    kept: tuple[KeptPromises, ...] = field(default_factory=some_kept_promises)
+    kept: tuple[KeptPromises, ...] | None = field(default_factory=some_kept_promises)
+    models: tuple[RegisteredModel, ...] | None = field(default_factory=some_models)
 
     def now(self) -> datetime:
         if self.now_is is None:
@@ -167,12 +170,21 @@ class FakePages:
         found = [job for job in self.jobs_now if text is None or text in f"{job.id} {job.user} {job.name}"]
         return tuple(self._view(job) for job in found[:limit])
 
-    def job(self, job_id: str) -> JobView | None:
-        found = next((job for job in self.jobs_now if job.id == job_id), None)
-        return None if found is None else self._view(found)
+    def job(self, job_id: str, source: str | None = None) -> JobView | None:
+        found = [job for job in self.jobs_now if job.id == job_id and source in {None, job.source}]
+        if len(found) > 1:
+            raise of_several("job", found, f"Ask for one, as in ?source={found[0].source}.")
+        return self._view(found[0]) if found else None
 
     def kept_promises(self, days: int) -> tuple[KeptPromises, ...]:
+        if self.kept is None:
+            raise Transient("no advice cycle has run yet")
         return self.kept[-days:]
+
+    def registered(self) -> tuple[RegisteredModel, ...]:
+        if self.models is None:
+            raise Transient("the model registry could not be reached")
+        return self.models
 
     def _view(self, job: Job) -> JobView:
         elapsed = job.elapsed_seconds(self.now())

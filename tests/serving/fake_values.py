@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from advisor.domain.jobs import Job, Outcome
 from advisor.domain.plans import Advice, Change, Mode, PoolAdvice, WarmCurvePoint, WarmPlan
 from advisor.domain.promises import KeptPromises, Promise
 from advisor.domain.slices import CurvePoint, SliceClass, SlicePlan
+from dashboards.data import Compared, ModelVersion, PoolSkill, RegisteredModel
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 _CANDIDATES = (5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 480.0)
@@ -253,22 +255,61 @@ def a_promise(job: Job, forecast: DurationForecast) -> Promise | None:
 
 
 def some_kept_promises(now: datetime = NOON) -> tuple[KeptPromises, ...]:
-    """Twenty days of promises, one of them without any that came due; the newest begins today."""
+    """Twenty days of promises, one of them without any that came due; the newest begins today.
+
+    A server has run for ten days; of the days before it, promises were made afterwards, and still are of some jobs.
+    """
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     rng = np.random.default_rng(5)
     found = []
     for ago in range(19, -1, -1):
-        counted = 0 if ago == 9 else int(rng.integers(80, 400))
-        overdue = counted // 40
-        ended = counted - overdue
-        found.append(
-            KeptPromises(
-                begin=today - timedelta(days=ago),
-                ended=ended,
-                overdue=overdue,
-                within_p50=int(ended * rng.uniform(0.45, 0.6)),
-                within_p90=int(ended * rng.uniform(0.85, 0.97)),
-                replayed=ended if ago > 14 else 0,
+        for replayed in (False,) if ago < 8 else (True,) if ago > 10 else (False, True):
+            counted = 0 if ago == 9 else int(rng.integers(80, 400))
+            overdue = counted // 40
+            ended = counted - overdue
+            found.append(
+                KeptPromises(
+                    begin=today - timedelta(days=ago),
+                    replayed=replayed,
+                    ended=ended,
+                    overdue=overdue,
+                    within_p50=int(ended * rng.uniform(0.45, 0.6)),
+                    within_p90=int(ended * rng.uniform(0.85, 0.97)),
+                )
             )
-        )
     return tuple(found)
+
+
+def some_models(now: datetime = NOON) -> tuple[RegisteredModel, ...]:
+    """Three versions of the duration model, the newest still a challenger, and one of the demand model."""
+
+    def version(number: int, *aliases: str, **more: Any) -> ModelVersion:
+        made = now - timedelta(days=7 * (5 - number))
+        return ModelVersion(
+            version=str(number),
+            aliases=aliases,
+            made_at=made,
+            fitted_until=made - timedelta(hours=1),
+            rows=80_000 + 500 * number,
+            data_digest=f"{number}" * 64,
+            synthetic=True,
+            **more,
+        )
+
+    floor = [("log_mae", 0.92, "median_of_5", 1.13), ("pinball_90", 0.26, "median_of_5", 0.41)]
+    rivals = [*floor, ("log_mae", 0.91, "champion", 0.9)]
+    compared = tuple(Compared(measure=m, model=ours, rival=who, of_rival=its) for m, ours, who, its in rivals)
+    skills = tuple(
+        PoolSkill(pool=pool, minutes=minutes, skill=skill)
+        for pool, minutes, skill in (("a100", 30, 0.08), ("a100", 1440, -0.29), ("l4-shared", 30, 0.01))
+    )
+    why = ("log_mae: 0.9200 is below the 1.1300 of median_of_5",)
+    durations = (
+        version(5, "challenger", compared=compared, reasons=why),
+        version(4, "champion", compared=compared[:2], reasons=why),
+        version(3),
+    )
+    return (
+        RegisteredModel(name="durations", versions=durations, in_all=5),
+        RegisteredModel(name="demand", versions=(version(3, "champion", skills=skills),), in_all=1),
+    )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +20,7 @@ import pytest
 
 from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
+from advisor.history.store import HistoryStore
 from tests.servers.prometheus import MetricsServers
 from tests.telemetry.reading import through_kubernetes, through_prometheus
 from tests.telemetry_world.comparing import Compared, differences
@@ -30,6 +32,7 @@ from tests.telemetry_world.world import World, WorldSpec, a_world
 
 Named: TypeAlias = tuple[str | None, ...]
 
+LATER = datetime(2100, 1, 1, tzinfo=UTC)
 EIGHTHS = [number / 8 for number in range(1, 17)]
 DIALECT_OF = {dialect.sharing: dialect for dialect in DIALECTS.values()}
 
@@ -124,11 +127,19 @@ def test_prometheus_and_kubernetes_tell_the_same(
     world = a_small_world(sharing)
     telemetry = Telemetry(world, DIALECT_OF[sharing])
     known = watched(world)
-    objects = called_alike(through_kubernetes(world, follow=True), known)
+    followed = through_kubernetes(world, follow=True)
+    objects = called_alike(followed, known)
     samples = through_prometheus(prometheus_servers, telemetry, tmp_path)
     told = tuple(_told_by(without_waiting(objects, known), known, expected(telemetry), telemetry.interval))
     assert differences(Compared(told, samples)) == []
     assert sum(each.job is not None and not each.in_doubt for each in told) > 120
+    # Called otherwise by each, and yet one: whoever comes second finds what the other has.
+    work = {named(job) for job in (*followed.jobs, *samples.jobs)}
+    for first, second in ((followed, samples), (samples, followed)):
+        with HistoryStore.open("sqlite://") as store:
+            store.append(first, LATER)
+            store.append(second, LATER)
+            assert sorted(map(str, map(named, store.jobs(LATER)))) == sorted(map(str, work))
 
 
 def _told_by(

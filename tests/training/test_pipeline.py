@@ -63,6 +63,11 @@ def test_both_models_are_registered_with_their_evidence(run: TrainingRun, regist
         assert card.rows == run.snapshot.rows
         assert card.synthetic
         assert card.reasons == one.decision.reasons
+    why = [reason.split(" ahead: ")[1] for reason in run.runs[1].decision.reasons[1:]]
+    assert len(why) == len(set(why)), "each reason once, after all the horizons it holds for"
+    assert run.durations is not None
+    assert len(run.durations.protocol.data_digest) == 16
+    assert run.snapshot.digest.startswith(run.durations.protocol.data_digest)
 
 
 def test_the_champion_is_the_one_that_beat_the_baseline_and_it_can_be_served(

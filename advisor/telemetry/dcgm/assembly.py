@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.domain.units import shown_moment
 from advisor.domain.usage import ComputeSource
 from advisor.telemetry.dcgm.columns import Columns, Grouped, Reading, moments_of
 from advisor.telemetry.dcgm.counters import events, increments
@@ -209,7 +210,9 @@ class Assembly:
             device = self.reading.devices[int(rows.device[row])]
             moment = (int(rows.milliseconds[row]) + self.columns.epoch) / 1000.0
             quantity = Quantity(int(rows.quantity[row])).name.lower()
-            self.tally.add(reason, f"{quantity} of {device.uuid} at {moment:.0f}: {float(rows.value[row])!r}", count)
+            self.tally.add(
+                reason, f"{quantity} of {device.uuid} at {shown_moment(moment)}: {float(rows.value[row])!r}", count
+            )
 
 
 def _looked_up(rows: Grouped, others: Grouped, moments: int) -> tuple[Floats, NDArray[np.bool_]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.domain.units import shown_moment
 from advisor.telemetry.dcgm.lines import Device, Line, Pod
 from advisor.telemetry.dcgm.names import COUNTERS, Quantity
 from advisor.telemetry.dcgm.scales import Evidence, Pool
@@ -171,7 +172,7 @@ def _count(tally: RejectionTally, reason: str, rows: Flags, columns: Columns, re
         first = int(np.argmax(rows))
         line = reading.lines[int(columns.line[first])]
         moment = (int(columns.milliseconds[first]) + columns.epoch) / 1000.0
-        shown = f"{line.pool.name} of {line.device.uuid} at {moment:.0f}: {float(columns.value[first])!r}"
+        shown = f"{line.pool.name} of {line.device.uuid} at {shown_moment(moment)}: {float(columns.value[first])!r}"
         tally.add(reason, shown, count)
 
 

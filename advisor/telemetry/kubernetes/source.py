@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from advisor.cluster.objects import NotServed, ObjectReader
 from advisor.cluster.reflector import Held, Pace, Reflector
+from advisor.domain.accounts import JobAccount
 from advisor.domain.ingest import JobBatch
-from advisor.domain.jobs import Job
 from advisor.domain.start_latency import PoolStart, StartLatency
 from advisor.domain.units import utc
 from advisor.errors import Refused
-from advisor.telemetry.gangs import jobs_of
+from advisor.telemetry.gangs import Work, uids_of, work_of
 from advisor.telemetry.kubernetes.creators import CreatorObject, CreatorReader, QueuedWorkload, read_queued
 from advisor.telemetry.kubernetes.kinds import CLAIMS, CREATORS, JOBS, NODES, PODS, WORKLOADS
 from advisor.telemetry.kubernetes.nodes import ClaimObject, NodeObject, read_claim_object, read_node_object
@@ -67,6 +68,7 @@ class KubernetesSource:
         )
         self._clock = pace.clock
         self._followed = False
+        self._began: datetime | None = None
         self._denied: dict[str, Refused] = {}
         self._absent: set[str] = set()
 
@@ -97,16 +99,20 @@ class KubernetesSource:
                 shown = f"{reflector.kind.kind} {odd.shown}: {odd.error}"
                 tally.add(f"unreadable_{odd.error.field}", shown)
         records = self._records()
-        jobs = jobs_of(records.pod_records(), records.creator_records(), tally)
+        known = _until(moment, work_of(records.pod_records(), records.creator_records(), tally), tally)
         return JobBatch(
             source=self._name,
-            jobs=tuple(_until(moment, jobs, tally)),
+            jobs=tuple(work.job for work in known),
             rejections=tally.rejections(),
             watermark=moment,
             notes=tuple(self._notes(records)),
             starts=self._starts(),
             overlapping=True,
             whole=True,
+            accounts={work.job.id: work.account for work in known},
+            reaches_back_to=self._began,
+            seen_at=moment,
+            pods=uids_of(known),
         )
 
     def follow(self, seconds: float) -> None:
@@ -137,12 +143,16 @@ class KubernetesSource:
         self._denied.clear()
         self._absent.clear()
         if self._followed:
-            self._watch(_CATCH_UP_SECONDS)
+            # What may not be watched is listed, pods too: who follows has been told.
+            with suppress(Refused):
+                self._watch(_CATCH_UP_SECONDS)
         self._list(
             [each for each in self._all() if each.version is None or each.contact is None or each.contact <= began]
         )
 
     def _list(self, reflectors: Sequence[Reflector[Any]]) -> None:
+        if self._began is None:
+            self._began = self._clock.now()
         for reflector in reflectors:
             self._tolerant(reflector, lambda each: each.refresh())()
 
@@ -204,15 +214,20 @@ class KubernetesSource:
             yield f"pods on nodes that are gone: {lost}; their GPUs are taken to be whole, pool and kind are not known"
 
 
-def _until(moment: datetime, jobs: Sequence[Job], tally: RejectionTally) -> Iterator[Job]:
-    """Jobs as they stood at ``moment``, of which a list that takes its time tells more; what came later is left out."""
-    for job in jobs:
-        times = (job.scheduled, job.start, job.end, job.last_seen)
-        known = job.as_of(moment) if any(time is not None and time > moment for time in (job.submit, *times)) else job
-        if known is None:
-            tally.add("future_time", f"{job.namespace}/{job.name}")
+def _until(moment: datetime, found: Sequence[Work], tally: RejectionTally) -> list[Work]:
+    """Work as it stood at ``moment``, of which a list that takes its time tells more; what came later is left out."""
+    kept = []
+    for work in found:
+        job = work.job
+        times = (job.submit, job.scheduled, job.start, job.end, job.last_seen)
+        if not any(time is not None and time > moment for time in times):
+            kept.append(work)
+        elif (known := job.as_of(moment)) is not None:
+            # How it came to be known is told with what came later.
+            kept.append(work._replace(job=known, account=JobAccount()))
         else:
-            yield known
+            tally.add("future_time", f"{job.namespace}/{job.name}")
+    return kept
 
 
 def _gone(objects: Mapping[str, Held[Any]], before: datetime) -> list[str]:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.ingest import Rejection
+from advisor.domain.units import shown_moment
 from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.tally import RejectionTally
 
-__all__ = ["BROKEN_PAIR", "HISTOGRAM", "NOT_A_NUMBER", "OUT_OF_ORDER", "Answer", "Malformed", "parse"]
+__all__ = ["BROKEN_PAIR", "HISTOGRAM", "NOT_A_NUMBER", "OUT_OF_ORDER", "Answer", "Failed", "Malformed", "parse"]
 
 NOT_A_NUMBER = "value_is_no_number"
 BROKEN_PAIR = "sample_is_no_pair"
@@ -27,6 +28,19 @@ Floats = NDArray[np.float64]
 
 class Malformed(Exception):
     """The body is not what the Prometheus HTTP API answers; the text says what it is instead."""
+
+
+class Failed(Exception):
+    """The answer says itself that it is an error; the text is the server's, ``may_pass`` whether to ask again."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        """``kind`` is the server's ``errorType``, ``text`` its ``error``."""
+        self.may_pass = kind in _PASSING
+        super().__init__(text)
+
+
+_PASSING = frozenset({"timeout", "canceled", "unavailable", "internal", "too_many_requests"})
+"""Kinds of error after which the same question may be answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,7 @@ def parse(body: bytes) -> Answer:
 
     Raises:
         Malformed: the body is no JSON, or not an answer of this API.
+        Failed: it is an error, as the API words it.
     """
     tally = RejectionTally()
     try:
@@ -79,6 +94,10 @@ def parse(body: bytes) -> Answer:
         whole = json.loads(body, object_hook=lambda found: _as_series(found, tally))
     except (ValueError, RecursionError) as error:
         raise Malformed(f"it is no JSON: {error}") from error
+    if _field(whole, "status") == "error":
+        raise Failed(
+            str(_field(whole, "errorType") or ""), str(_field(whole, "error") or "no more than that it failed")
+        )
     if _field(whole, "status") != "success":
         raise Malformed("it is JSON, but no answer of the Prometheus HTTP API")
     return Answer(_field(whole, "data"), tally.rejections(), _notes(whole), whole.get("isPartial") is True)
@@ -149,7 +168,7 @@ def _one_by_one(labels: dict[str, str], pairs: list[Any], tally: RejectionTally)
         try:
             good.append((moment, float(pair[1])))
         except (TypeError, ValueError, OverflowError):
-            tally.add(NOT_A_NUMBER, f"{labels}: {pair[1]}")
+            tally.add(NOT_A_NUMBER, f"{labels} at {shown_moment(moment)}: {pair[1]}")
     both = np.array(good, dtype=np.float64).reshape(-1, 2)
     return both[:, 0].copy(), both[:, 1].copy()
 

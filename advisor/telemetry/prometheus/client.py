@@ -34,6 +34,10 @@ Query = str | Selector
 
 T = TypeVar("T")
 
+_EVERY_POD = "kube_pod_created"
+"""Every pod that kube-state-metrics tells of has it."""
+_MOST_NAMED = 10
+
 
 class PrometheusClient:
     """Asks one server; may be used by several threads, and as a context.
@@ -115,7 +119,7 @@ class PrometheusClient:
         """Names of the metrics that have series among ``selectors`` between two moments, in order."""
         return self.label_values("__name__", selectors, start, end)
 
-    def label_values(self, label: str, selectors: Iterable[Selector], start: datetime, end: datetime) -> list[str]:
+    def label_values(self, label: str, selectors: Iterable[Query], start: datetime, end: datetime) -> list[str]:
         """Values that ``label`` takes among ``selectors`` between two moments, in order."""
         form: Form = {
             "match[]": [self._text(selector) for selector in selectors],
@@ -124,6 +128,17 @@ class PrometheusClient:
         }
         name = Matcher(label, "=", "").label
         return sorted(_understood(self._ask(f"label/{name}/values", form, post=False), Answer.texts))
+
+    def wrong_cluster(self, start: datetime, end: datetime) -> tuple[str, str] | None:
+        """What is wrong with the cluster asked for, and the remedy; None where none is, or its pods are told of."""
+        label, wanted = self._options.cluster_label, self._options.cluster
+        if wanted is None or wanted in (found := self.label_values(label, [_EVERY_POD], start, end)):
+            return None
+        limit = f"no series of kube-state-metrics has it as label {label}"
+        if not found:
+            return f"{limit}, and none has that label", "Leave the cluster out, or set prometheus.cluster_label."
+        more = " (and others)" if len(found) > _MOST_NAMED else ""
+        return limit, f"Use one that there is: {', '.join(found[:_MOST_NAMED])}{more}."
 
     def build_info(self) -> BuildInfo:
         """What the server is; asked once. A flavour named in the options is believed."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from advisor.domain.units import counted
 from advisor.telemetry.dcgm import normalise
-from advisor.telemetry.dcgm.names import QUANTITIES, Quantity
+from advisor.telemetry.dcgm.names import QUANTITIES, Quantity, metric_names
 from advisor.telemetry.dcgm.scales import DecidedBy, Pins
 from advisor.telemetry.dcgm.tracks import Chunk
 from advisor.telemetry.prometheus.client import PrometheusClient
@@ -28,6 +29,7 @@ from advisor.telemetry.prometheus.selectors import Matcher, Selector, any_of
 __all__ = ["Finding", "Health", "examine"]
 
 _LOOK = timedelta(hours=1)
+_CLUSTER = "cluster"
 _ESSENTIAL = frozenset({"kube_pod_created", "kube_pod_status_phase", "kube_pod_container_resource_requests"})
 _KSM = "Scrape kube-state-metrics 2.x, and keep them where its --metric-allowlist or a relabelling drops them."
 _SPORADIC = frozenset({"kube_pod_status_reason", "kube_pod_container_status_terminated_reason"})
@@ -84,9 +86,13 @@ def examine(
     build = client.build_info()
     server = Finding(what="server", health=Health.WELL, found=" ".join(filter(None, (build.flavour, build.version))))
     look = _Look(client, now, step_seconds)
+    scrapes = look.scrapes()
+    if scrapes.what == _CLUSTER:
+        # Of a cluster that is not there everything would be missing.
+        return (server, scrapes)
     return (
         server,
-        look.scrapes(),
+        scrapes,
         *look.kube_state(),
         look.node_labels(),
         look.user_labels(user_labels),
@@ -111,14 +117,16 @@ class _Look:
         """Whether, and how often, kube-state-metrics is looked at."""
         watch = watched(self._client, self._now - _LOOK, self._now, self._step)
         if not watch.scrapes.size:
+            wrong = self._client.wrong_cluster(self._now - _LOOK, self._now)
+            found, remedy = wrong or ("no sample in the last hour", "Install kube-state-metrics and scrape it.")
             return Finding(
-                what="kube-state-metrics",
+                what="kube-state-metrics" if wrong is None else _CLUSTER,
                 health=Health.FATAL,
-                found="no sample in the last hour",
+                found=found,
                 costs="there is no history of jobs at all",
-                remedy="Install kube-state-metrics and scrape it; check cluster and cluster_label where they are set.",
+                remedy=remedy,
             )
-        ago = self._now.timestamp() - float(watch.scrapes[-1])
+        ago = max(self._now.timestamp() - float(watch.scrapes[-1]), 0.0)
         late = ago > 5 * watch.interval
         return Finding(
             what="kube-state-metrics",
@@ -230,9 +238,9 @@ def _quantities(chunk: Chunk, names: Sequence[str]) -> Iterator[Finding]:
         yield Finding(
             what=quantity.name.lower(),
             health=Health.NOTE if others or quantity not in (*_COMPUTE, Quantity.MEMORY_USED) else Health.LACKS,
-            found="not in the last hour",
+            found=f"no {metric_names(quantity)[0]} in the last hour",
             costs=costs,
-            remedy="Add its row to the metrics file of dcgm-exporter.",
+            remedy=f"Add {metric_names(quantity)[0]} to the metrics file of dcgm-exporter.",
         )
 
 
@@ -259,7 +267,7 @@ def _attribution(chunk: Chunk) -> Finding:
     with_pods = sum(bool(track.pods) for track in chunk.tracks)
     shared = [track for track in chunk.tracks if len(track.pods) > 1]
     own = sum(any(pod.own for pod in track.pods) for track in shared)
-    said = f"{devices} GPUs, {with_pods} with pods"
+    said = f"{counted(devices, 'GPU')}, {with_pods} with pods"
     if shared:
         said += f", {len(shared)} shared, of which {own} with values of each pod"
     return Finding(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
 
 import httpx
 
 from advisor.domain.ingest import Rejection
-from advisor.errors import AdvisorError, Refused, Transient
+from advisor.errors import AdvisorError, Refused, Transient, sentences
 from advisor.settings import PrometheusOptions
-from advisor.telemetry.prometheus.answers import Answer, Malformed, parse
+from advisor.telemetry.prometheus.answers import Answer, Failed, Malformed, parse
 from advisor.telemetry.prometheus.credentials import Credentials, cautions, trusted
 from advisor.telemetry.prometheus.refusals import no_api, refusal, said
 from advisor.telemetry.prometheus.retries import LONGEST_PAUSE_SECONDS, RETRIED, Again, asked_pause, pause
@@ -23,8 +25,20 @@ Form = Mapping[str, str | list[str]]
 
 _CONNECT_SECONDS = 10.0
 _NOT_ALLOWED = 405
+_REACH = "Check the address, that the server runs, and that this machine may reach it"
 _AT_FIRST = 2
 """Retries until a server has answered once: a wrong address should be told soon."""
+
+
+def _server(url: str) -> str:
+    """Where the server is, without the path, which may name a tenant."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _in_words(error: Exception) -> str:
+    """What went wrong on the way, without the number of the system's error."""
+    return re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
 
 
 class Exchange:
@@ -44,6 +58,7 @@ class Exchange:
         """
         if options.url is None:
             raise Refused("prometheus.url", None, "an address is needed", "Set it, or GSA_PROMETHEUS__URL.")
+        self._where = _server(options.url)
         self._retries = options.retries
         self._credentials = Credentials(options)
         self._sleep, self._jitter = sleep, jitter
@@ -101,19 +116,21 @@ class Exchange:
 
     def _given_up(self, found: Again, tries: int) -> str:
         tried = "once" if tries == 1 else f"{tries} times"
-        asked = "" if found.pause is None else f" It asks for a pause of {found.pause:.0f} s."
-        return f"The metrics server could not answer, asked {tried}: {self._credentials.masked(found.why)}.{asked}"
+        asked = "" if found.pause is None else f"It asks for a pause of {found.pause:.0f} s"
+        trouble = f"the metrics server {self._where} could not answer, asked {tried}: {found.why}"
+        remedy = "" if self._answered else found.remedy
+        return self._credentials.masked(sentences(trouble, asked, remedy))
 
     def _once(self, path: str, form: Form, *, post: bool) -> tuple[Answer, Mapping[str, str]] | Again:
         try:
             response = self._sent(path, form, post=post)
         except httpx.TimeoutException as error:
-            return Again(f"no answer in time ({type(error).__name__})")
+            return Again(f"no answer in time ({type(error).__name__})", remedy=_REACH)
         except (httpx.TransportError, httpx.DecodingError) as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 limit = "its certificate is signed by nobody trusted here"
-                raise Refused("prometheus.url", None, limit, "Give the authority in prometheus.ca_file.") from error
-            return Again(str(error) or type(error).__name__)
+                raise Refused("prometheus.url", self._where, limit, "Set prometheus.ca_file.") from error
+            return Again(_in_words(error), remedy=_REACH)
         except (httpx.InvalidURL, UnicodeEncodeError) as error:
             raise Refused("prometheus", None, "the request cannot be written", "Check address and query.") from error
         if response.status_code in RETRIED:
@@ -121,7 +138,7 @@ class Exchange:
             return Again(why, asked_pause(response.headers))
         if response.status_code != httpx.codes.OK:
             raise self._refused(response, form)
-        return self._read(response)
+        return self._read(response, form)
 
     def _sent(self, path: str, form: Form, *, post: bool) -> httpx.Response:
         """By POST, whose body may be long; by GET once the server has said that it takes no POST."""
@@ -137,9 +154,17 @@ class Exchange:
         body = self._credentials.masked(response.text).encode()
         return refusal(response.status_code, response.headers, body, query if isinstance(query, str) else None)
 
-    def _read(self, response: httpx.Response) -> tuple[Answer, Mapping[str, str]] | Again:
+    def _failed(self, error: Failed, response: httpx.Response, form: Form) -> Again:
+        """The error of an answer that says itself that it is none, though it came with success."""
+        if error.may_pass:
+            return Again(f"it said: {error}")
+        raise self._refused(response, form) from error
+
+    def _read(self, response: httpx.Response, form: Form) -> tuple[Answer, Mapping[str, str]] | Again:
         try:
             answer = parse(response.content)
+        except Failed as error:
+            return self._failed(error, response, form)
         except Malformed as error:
             # What begins like an answer and does not end like one was cut off on the way.
             if response.content[:1] == b"{" and response.content.rstrip()[-1:] != b"}":

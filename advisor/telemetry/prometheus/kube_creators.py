@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
+from advisor.domain.accounts import NAME_IS_FREE_AFTER
 from advisor.domain.jobs import Outcome
 from advisor.telemetry.pods import GANG_KINDS, CreatorRecord
 from advisor.telemetry.prometheus.kube_facts import Facts, KubeFacts
@@ -17,7 +18,7 @@ __all__ = ["Creators", "moment_of"]
 Named: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
 
-_APART_SECONDS = 3600.0
+_APART_SECONDS = NAME_IS_FREE_AFTER.total_seconds()
 _CLOCKS_DIFFER_SECONDS = 60.0
 
 
@@ -47,7 +48,8 @@ class Creators:
             return found
         kind, namespace, name = found
         begun = [first for first, _ in self._spans.get(found, ()) if first <= created]
-        return CreatorRecord(kind=kind, namespace=namespace, name=name, created=moment_of(max(begun, default=created)))
+        first = moment_of(max(begun, default=created))
+        return CreatorRecord(kind=kind, namespace=namespace, name=name, created=first, by_its_pods=True)
 
     def _found(self, pod: Facts, created: float) -> CreatorRecord | Named | None:
         for kind, name in pod.ever("kube_pod_owner"):

@@ -19,6 +19,8 @@ Labels: TypeAlias = tuple[str, ...]
 
 JOB_CREATED = "kube_job_created"
 JOB_CREATED_FIRST = "kube_job_created, the first of an hour"
+_MOMENTS = ("kube_job_status_start_time", "kube_job_status_completion_time")
+_CONDITIONS = ("kube_job_complete", "kube_job_failed", "kube_job_status_suspended")
 
 _MOST = 1e11
 """No moment (Unix seconds: the year 5138), count or amount that it tells of is larger."""
@@ -81,20 +83,30 @@ class _Namesakes:
 
     def apart(self, namespace: str, name: str) -> dict[float | None, Facts]:
         """The facts of each, by when it was created; None where that was never told."""
-        created: dict[float, float] = {}
-        for metric, _, series in self._told:
-            if metric == JOB_CREATED:
-                created.update(zip(series.times.tolist(), series.values.tolist(), strict=True))
+        first, last = self._created(JOB_CREATED_FIRST), self._created(JOB_CREATED)
         found: dict[float | None, Facts] = {}
         for metric, labels, series in self._told:
             for at, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
+                created = last.get(at)
                 # Of two within an hour the rest is told of the later one; of the earlier one its pods have to tell.
-                which = value if metric == JOB_CREATED_FIRST else created.get(at)
-                found.setdefault(which, Facts(namespace, name)).tell(metric, labels, value, at)
+                which = value if metric == JOB_CREATED_FIRST else created
+                facts = found.setdefault(which, Facts(namespace, name))
+                if created is None or first.get(at, created) == created or not _of_another(metric, value, created):
+                    facts.tell(metric, labels, value, at)
         if len(found) > 1:
             # An hour in which its creation was not told says nothing that others do not.
             found.pop(None, None)
         return found
+
+    def _created(self, metric: str) -> dict[float, float]:
+        """When the first, or the last, that was there in each hour was created."""
+        told = (series for each, _, series in self._told if each == metric)
+        return {at: value for one in told for at, value in zip(one.times.tolist(), one.values.tolist(), strict=True)}
+
+
+def _of_another(metric: str, value: float, created: float) -> bool:
+    """Whether what was told in an hour of two Jobs may be of the one before that which was ``created`` then."""
+    return metric in _CONDITIONS or (metric in _MOMENTS and value < created)
 
 
 class KubeFacts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,8 @@ class Watch:
 
     @classmethod
     def of(cls, stamps: Floats) -> Watch:
-        """From the moments of samples, however often each comes."""
-        scrapes = np.unique(stamps)
+        """From the moments of samples, however often each comes; what is no number is none."""
+        scrapes = np.unique(stamps[np.isfinite(stamps)])
         gaps = np.diff(scrapes)
         return cls(scrapes, float(np.median(gaps)) if gaps.size else 60.0)
 
@@ -59,6 +60,19 @@ class Watch:
         """Whether nobody looked for a while after ``moment``: what vanished then may have lived on."""
         following = self.after(moment)
         return following is not None and following - moment > _MISSED_SCRAPES * self.interval
+
+
+class _Ending(NamedTuple):
+    """End and outcome, when it was last seen where the end is not known, and Kubernetes' word for it.
+
+    ``vanished`` says that nobody told the end: the pod was no longer there.
+    """
+
+    ended: float | None
+    outcome: Outcome | None
+    seen: float | None
+    reason: str | None
+    vanished: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +111,7 @@ class KubeRecords:
         node = self.facts.nodes.get(node_name)
         gpu_node = self._gpu_node(node, node_name)
         started = facts.least(self._start_metric)
-        end, outcome, seen, reason = self._end(uid, facts, started)
+        ending = self._end(uid, facts, started)
         labels = self._labels(facts)
         scheduled = facts.least("kube_pod_status_scheduled_time")
         return PodRecord(
@@ -108,10 +122,11 @@ class KubeRecords:
             gpus=physical_gpus(_asked(facts), gpu_node),
             scheduled=None if not scheduled else moment_of(max(scheduled, created)),
             started=None if not started else moment_of(max(started, created)),
-            ended=None if end is None else moment_of(end),
-            outcome=outcome,
-            last_seen=None if seen is None else moment_of(seen),
-            reason=reason,
+            ended=None if ending.ended is None else moment_of(ending.ended),
+            outcome=ending.outcome,
+            vanished=ending.vanished,
+            last_seen=None if ending.seen is None else moment_of(ending.seen),
+            reason=ending.reason,
             restarts=int(sum(v for v, _ in facts.told.get("kube_pod_container_status_restarts_total", {}).values())),
             creator=creator,
             gpu_kind=gpu_node.gpu_kind,
@@ -119,6 +134,8 @@ class KubeRecords:
             node=node_name or None,
             user=next((labels[name] for name in self.user_labels if labels.get(name)), None),
             image=_image(facts),
+            # Containers are told of once a kubelet has the pod.
+            told_by_node=("gpu_kind", "image"),
             placeholder=labels.get(_OWNED) == "true",
             labels=labels,
         )
@@ -133,10 +150,7 @@ class KubeRecords:
         told = facts.ever("kube_pod_labels")
         return dict(zip(self.labels, told[0], strict=True)) if told else {}
 
-    def _end(
-        self, uid: str, facts: Facts, started: float | None
-    ) -> tuple[float | None, Outcome | None, float | None, str | None]:
-        """End, outcome, when it was last seen where the end is not known, and Kubernetes' word for it."""
+    def _end(self, uid: str, facts: Facts, started: float | None) -> _Ending:
         phases = {labels[0] for labels in facts.ever("kube_pod_status_phase")}
         reasons = [labels[0] for labels in facts.ever("kube_pod_status_reason")]
         reasons += [labels[0] for labels in facts.ever("kube_pod_status_disruption_reason")]
@@ -146,18 +160,19 @@ class KubeRecords:
         terminal = next((outcome for phase, outcome in _TERMINAL.items() if phase in phases), None)
         seen = self.last_seen.get(uid)
         if terminal is None and uid in self.first_lost:
-            return None, Outcome.CENSORED, self._before_it_was_lost(uid, facts), reason
+            return _Ending(None, Outcome.CENSORED, self._before_it_was_lost(uid, facts), reason)
         if terminal is None:
             with_node = seen is not None and self._went_with_its_node(facts, seen)
-            return (*self._vanished(seen, words, started, taken=taken is not None or with_node), reason)
+            end, outcome, last = self._vanished(seen, words, started, taken=taken is not None or with_node)
+            return _Ending(end, outcome, last, reason, vanished=end is not None)
         told = facts.value("kube_pod_completion_time")
         end = told or seen
         if end is None:
             # It was seen for the first time when it had ended already, and when is not told.
-            return None, Outcome.CENSORED, facts.value("kube_pod_created"), reason
+            return _Ending(None, Outcome.CENSORED, facts.value("kube_pod_created"), reason)
         if taken is not None and terminal is Outcome.FAILED:
-            return None, Outcome.CENSORED, end, reason
-        return end, terminal, None, reason
+            return _Ending(None, Outcome.CENSORED, end, reason)
+        return _Ending(end, terminal, None, reason)
 
     def _before_it_was_lost(self, uid: str, facts: Facts) -> float | None:
         """When a pod was last seen on a node that still answered."""

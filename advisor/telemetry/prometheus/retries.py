@@ -19,10 +19,14 @@ _LONGEST_OWN = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A try that failed in a way that may pass: what happened, and the pause the server asked for (seconds)."""
+    """A try that failed in a way that may pass: what happened, and the pause the server asked for (seconds).
+
+    ``remedy`` is what to look at where no try has ever succeeded.
+    """
 
     why: str
     pause: float | None = None
+    remedy: str = ""
 
 
 def pause(attempt: int, share: float, asked: float | None) -> float:

@@ -338,11 +338,11 @@ def test_an_overloaded_server_is_for_later(server, cluster, status):
         cluster.observe()
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_forbidden_list_says_what_to_grant(server, cluster, status):
+@pytest.mark.parametrize("status, remedy", [(401, "Renew them, or choose"), (403, "Grant get and list")])
+def test_a_refused_list_says_what_to_do(server, cluster, status, remedy):
     server.instead[NODES] = [status]
 
-    with pytest.raises(Refused, match="Grant get and list"):
+    with pytest.raises(Refused, match=remedy):
         cluster.observe()
 
 
@@ -392,7 +392,7 @@ def test_without_any_configuration_the_remedy_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
 
-    with pytest.raises(Refused, match="service account and the default kubeconfig"):
+    with pytest.raises(Refused, match="service account nor kubectl's default file"):
         KubernetesCluster.connect(ManualClock(NOON))
 
 

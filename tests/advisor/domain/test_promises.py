@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.domain.forecasts import DurationDistribution, DurationForecast
 from advisor.domain.promises import KeptPromises, Promise
+from advisor.errors import Defect
 from tests.builders import NOON, lognormal_durations
 
 
@@ -34,8 +37,14 @@ def test_a_law_narrower_than_its_numbers_is_still_one():
 
 
 def test_shares_are_of_those_counted_and_stretches_add_up():
-    kept = KeptPromises(begin=NOON, ended=6, overdue=2, within_p50=3, within_p90=5, replayed=1)
+    kept = KeptPromises(begin=NOON, replayed=False, ended=6, overdue=2, within_p50=3, within_p90=5)
     assert (kept.counted, kept.p50_share, kept.p90_share) == (8, 3 / 8, 5 / 8)
-    assert kept.joined(kept) == KeptPromises(begin=NOON, ended=12, overdue=4, within_p50=6, within_p90=10, replayed=2)
-    none = KeptPromises(begin=NOON, ended=0, overdue=0, within_p50=0, within_p90=0, replayed=0)
+    assert kept.joined(kept) == replace(kept, ended=12, overdue=4, within_p50=6, within_p90=10)
+    none = KeptPromises(begin=NOON, replayed=False, ended=0, overdue=0, within_p50=0, within_p90=0)
     assert (none.p50_share, none.p90_share) == (None, None)
+
+
+def test_promises_made_in_time_and_those_made_afterwards_are_never_one_figure():
+    live = KeptPromises(begin=NOON, replayed=False, ended=6, overdue=2, within_p50=3, within_p90=5)
+    with pytest.raises(Defect, match="not counted together"):
+        live.joined(replace(live, replayed=True))

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from advisor.domain.units import counted, parse_duration, shown_duration, utc
+from advisor.domain.units import counted, parse_duration, shown_duration, shown_moment, utc
 from advisor.errors import Refused
 
 
@@ -50,6 +50,14 @@ def test_durations_are_shown_in_the_unit_a_person_would_use(seconds: float, show
 def test_a_time_beyond_the_calendar_is_refused() -> None:
     with pytest.raises(Refused, match="years 1 to 9999"):
         utc(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))), "--as-of")
+
+
+@pytest.mark.parametrize(
+    "seconds,shown",
+    [(1_772_452_800.0, "2026-03-02T12:00:00Z"), (0.0, "1970-01-01T00:00:00Z"), (1e15, "1e+15"), (float("nan"), "nan")],
+)
+def test_moments_are_shown_in_utc_and_what_no_calendar_holds_as_its_number(seconds: float, shown: str) -> None:
+    assert shown_moment(seconds) == shown
 
 
 def test_one_of_a_thing_is_not_many() -> None:

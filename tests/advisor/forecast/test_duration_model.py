@@ -43,7 +43,7 @@ def test_a_saved_model_is_text_and_comes_back_equal(model, saved):
     latest = np.random.default_rng(2).normal(3.0, 3.0, size=(50, LATEST)).astype(np.float32)
     assert np.array_equal(loaded.hazard.cdfs(rows, latest), model.hazard.cdfs(rows, latest))
     assert (loaded.prior, loaded.blend, loaded.calibration) == (model.prior, model.blend, model.calibration)
-    assert [q.job_id for q in loaded.questions] == [q.job_id for q in model.questions]
+    assert [q.job for q in loaded.questions] == [q.job for q in model.questions]
 
 
 def test_another_model_has_another_version(model):

@@ -48,12 +48,12 @@ def test_running_jobs_hold_the_answer_up_as_they_age_and_let_it_go_when_they_sto
     leaves = histograms()
     leaves.add(HERE, math.log(60.0), 1.0)
     for number in range(3):
-        leaves.started(f"run-{number}", HERE, NOW, 1.0)
+        leaves.started(("test", f"run-{number}"), HERE, NOW, 1.0)
     young, old = cdf(leaves, HERE, NOW + 1.0), cdf(leaves, HERE, NOW + 7200.0)
     assert median(young) < 70.0
     assert median(old) > 7200.0
     for number in range(3):
-        leaves.stopped(f"run-{number}")
+        leaves.stopped(("test", f"run-{number}"))
     assert median(cdf(leaves, HERE, NOW + 7200.0)) < 70.0
 
 
@@ -75,15 +75,15 @@ def test_starting_or_stopping_twice_counts_once_and_rows_survive_any_order_of_st
     for number in range(500):
         name = f"run-{number}"
         running[name] = float(rng.uniform(1.0, 1e5))
-        leaves.started(name, HERE, NOW - running[name], 1.0)
-        leaves.started(name, HERE, NOW, 1.0)
+        leaves.started(("test", name), HERE, NOW - running[name], 1.0)
+        leaves.started(("test", name), HERE, NOW, 1.0)
         if rng.random() < 0.5:
             gone = str(rng.choice(list(running)))
-            leaves.stopped(gone)
-            leaves.stopped(gone)
+            leaves.stopped(("test", gone))
+            leaves.stopped(("test", gone))
             del running[gone]
     for name, age in running.items():
-        fresh.started(name, HERE, NOW - age, 1.0)
+        fresh.started(("test", name), HERE, NOW - age, 1.0)
     assert cdf(leaves, HERE, NOW) == pytest.approx(cdf(fresh, HERE, NOW))
 
 
@@ -103,7 +103,7 @@ def test_jobs_asked_together_are_answered_as_alone():
         if number % 3:
             leaves.add(where, float(rng.normal(6.0, 2.0)), float(rng.random()))
         else:
-            leaves.started(str(number), where, NOW - float(rng.exponential(3000.0)), 1.0)
+            leaves.started(("test", str(number)), where, NOW - float(rng.exponential(3000.0)), 1.0)
     asked = rng.integers(0, 8, size=(40, 7)).astype(np.int32)
     together = leaves.cdfs(leaves.counts(asked, NOW))
     assert all(np.array_equal(cdf(leaves, one, NOW), found) for one, found in zip(asked, together, strict=True))

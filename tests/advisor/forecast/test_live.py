@@ -95,9 +95,9 @@ def test_how_open_jobs_will_end_changes_no_weight_and_no_question(model, history
 def test_only_jobs_the_model_has_not_seen_are_questions(model, history, end):
     live = replayed(model, history, end)._live
     fitted = model.fitted_at.timestamp()
-    before = {question.job_id for question in model.questions}
-    new = {question.job_id for question in live.questions} - before
-    assert new == {job.id for job in history if job.submit.timestamp() >= fitted and job.submit <= end}
+    before = {question.job for question in model.questions}
+    new = {question.job for question in live.questions} - before
+    assert new == {job.identity for job in history if job.submit.timestamp() >= fitted and job.submit <= end}
 
 
 def test_the_window_a_model_comes_with_moves_its_first_answers(model, history, end):

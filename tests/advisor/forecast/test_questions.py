@@ -23,7 +23,7 @@ MIXED = PARTS.mean(axis=0)
 
 
 def a_question(name, submit=0.0, depth=3):
-    return Question(name, submit, depth, MIXED, PARTS)
+    return Question(("test", name), submit, depth, MIXED, PARTS)
 
 
 def a_window(size=4000, days=14.0, questions=()):
@@ -35,8 +35,8 @@ def told(durations, *, gap=60.0, window=None, first=0):
     window = window or a_window()
     for number, seconds in enumerate(durations, first):
         window.asked(a_question(f"job-{number}", number * gap, depth=number))
-        window.started(f"job-{number}", number * gap)
-        window.ended(f"job-{number}", float(seconds), censored=False)
+        window.started(("test", f"job-{number}"), number * gap)
+        window.ended(("test", f"job-{number}"), float(seconds), censored=False)
     return window
 
 
@@ -54,7 +54,7 @@ def test_a_question_is_answered_by_the_duration_of_its_job():
 def test_a_job_that_runs_says_that_it_lasts_at_least_as_long_as_its_age():
     window = a_window()
     window.asked(a_question("runs"))
-    window.started("runs", 100.0)
+    window.started(("test", "runs"), 100.0)
     for age in (0.5, 60.0, 9e4):
         outcomes = window.outcomes(100.0 + age)
         logs = np.log([max(age, 1.0)])
@@ -67,8 +67,8 @@ def test_a_job_that_runs_says_that_it_lasts_at_least_as_long_as_its_age():
 def test_a_job_lost_sight_of_stays_at_the_age_it_was_last_seen_at():
     window = a_window()
     window.asked(a_question("lost"))
-    window.started("lost", 0.0)
-    window.ended("lost", 300.0, censored=True)
+    window.started(("test", "lost"), 0.0)
+    window.ended(("test", "lost"), 300.0, censored=True)
     outcomes = window.outcomes(1e6)
     assert outcomes.u == pytest.approx(GRID.at(MIXED[np.newaxis].astype(float), np.log([300.0])))
     assert outcomes.censored.tolist() == [True]
@@ -80,9 +80,9 @@ def test_a_job_that_waits_and_one_that_never_ran_say_nothing(seconds):
     window = a_window()
     window.asked(a_question("waits"))
     window.asked(a_question("never-ran"))
-    window.started("never-ran", 0.0)
-    window.ended("never-ran", seconds, censored=False)
-    window.ended("unheard-of", 60.0, censored=False)
+    window.started(("test", "never-ran"), 0.0)
+    window.ended(("test", "never-ran"), seconds, censored=False)
+    window.ended(("test", "unheard-of"), 60.0, censored=False)
     assert [len(column) for column in window.outcomes(1e6)] == [0, 0, 0, 0]
 
 
@@ -96,7 +96,7 @@ def test_answers_are_let_go_when_the_job_is_gone():
 
 def test_the_window_forgets_by_number_and_by_age():
     by_number = told(np.full(500, 60.0), window=a_window(size=200))
-    assert [q.job_id for q in by_number.questions] == [f"job-{n}" for n in range(300, 500)]
+    assert [q.job[1] for q in by_number.questions] == [f"job-{n}" for n in range(300, 500)]
     by_age = told(np.full(500, 60.0), window=a_window(days=1.0), gap=DAY / 100)
     assert len(by_age.questions) == 101
     assert by_age.last_submit == 499 * DAY / 100
@@ -108,10 +108,10 @@ def test_an_end_after_the_question_was_forgotten_changes_nothing():
     window = a_window(size=2)
     for number in range(3):
         window.asked(a_question(f"job-{number}", float(number)))
-        window.started(f"job-{number}", float(number))
+        window.started(("test", f"job-{number}"), float(number))
     before = window.outcomes(50.0)
-    assert list(window._open) == ["job-1", "job-2"]
-    window.ended("job-0", 1e6, censored=False)
+    assert [job for _, job in window._open] == ["job-1", "job-2"]
+    window.ended(("test", "job-0"), 1e6, censored=False)
     assert same(window.outcomes(50.0), before)
 
 
@@ -127,8 +127,8 @@ def test_jobs_open_when_the_window_is_handed_on_still_come_to_their_end():
     first = a_window()
     first.asked(a_question("runs", 5.0))
     second = a_window(questions=first.questions)
-    second.started("runs", 10.0)
-    second.ended("runs", 80.0, censored=False)
+    second.started(("test", "runs"), 10.0)
+    second.ended(("test", "runs"), 80.0, censored=False)
     (question,) = second.questions
     assert question.losses is not None
     assert (question.start, question.censored) == (10.0, False)
@@ -137,8 +137,8 @@ def test_jobs_open_when_the_window_is_handed_on_still_come_to_their_end():
 def test_questions_handed_on_are_copies():
     question = a_question("job")
     first, second = a_window(questions=(question,)), a_window(questions=(question,))
-    first.started("job", 1.0)
-    first.ended("job", 60.0, censored=False)
+    first.started(("test", "job"), 1.0)
+    first.ended(("test", "job"), 60.0, censored=False)
     assert question.parts is PARTS
     assert second.questions[0].parts is PARTS
     assert math.isnan(second.questions[0].start)
@@ -151,12 +151,12 @@ def test_questions_come_back_from_text_to_the_bit():
     window = a_window()
     for number in range(40):
         parts = np.sort(rng.random((3, GRID.log_edges.size)), axis=1).astype(np.float32)
-        window.asked(Question(f"job-{number}", rng.random() * 1e9, number - 1, parts.mean(axis=0), parts))
+        window.asked(Question(("test", f"job-{number}"), rng.random() * 1e9, number - 1, parts.mean(axis=0), parts))
         if number % 4:
-            window.started(f"job-{number}", rng.random() * 1e9)
+            window.started(("test", f"job-{number}"), rng.random() * 1e9)
         if number % 4 > 1:
-            window.ended(f"job-{number}", rng.exponential(1e4), censored=number % 8 > 5)
-    window.ended("job-0", math.nan, censored=False)
+            window.ended(("test", f"job-{number}"), rng.exponential(1e4), censored=number % 8 > 5)
+    window.ended(("test", "job-0"), math.nan, censored=False)
     text = json.dumps([question.to_json() for question in window.questions], allow_nan=False)
     back = a_window(questions=[Question.from_json(document) for document in json.loads(text)])
     assert json.dumps([question.to_json() for question in back.questions]) == text

@@ -21,7 +21,7 @@ MANY = 6000
 
 
 def a_crowd(count, *, seed=1):
-    """Jobs as (id, leaves, start, weight); many starts are the same, some lie ahead."""
+    """Jobs as (identity, leaves, start, weight); many starts are the same, some lie ahead."""
     rng = np.random.default_rng(seed)
     # Some leaves are crowded, some hold a few.
     leaves = rng.choice(LEAVES, size=(count, TREES), p=[0.4, 0.01, 0.4, 0.02, 0.17]).astype(np.int32)
@@ -29,7 +29,8 @@ def a_crowd(count, *, seed=1):
         NOW - np.round(np.exp(rng.uniform(-1.0, 14.0, size=count))) + rng.choice([0.0, 5.0], size=count, p=[0.9, 0.1])
     )
     weights = rng.choice([1.0, 0.5, 1e-9], size=count)
-    return list(zip(map(str, range(count)), leaves, starts.tolist(), weights.tolist(), strict=True))
+    names = [("test", str(number)) for number in range(count)]
+    return list(zip(names, leaves, starts.tolist(), weights.tolist(), strict=True))
 
 
 def running(crowd):
@@ -109,17 +110,17 @@ def test_a_number_that_sways_is_followed_up_and_down():
 def test_a_leaf_in_which_nobody_runs_any_more_holds_nothing():
     crowd = a_crowd(MANY)
     elsewhere = np.full(TREES, LEAVES, dtype=np.int32)
-    jobs = running([*crowd, ("alone", elsewhere, NOW - 60.0, 1.0)])
+    jobs = running([*crowd, (("test", "alone"), elsewhere, NOW - 60.0, 1.0)])
     assert table(jobs, elsewhere).sum() == TREES
-    jobs.remove("alone")
+    jobs.remove(("test", "alone"))
     assert not table(jobs, elsewhere).any()
     assert not table(running(crowd), elsewhere).any()
 
 
 def test_asked_alone_or_in_company_the_leaves_of_many_say_the_same():
     histograms = LeafHistograms((2, 2), LEAVES + 1, GRID)
-    for job_id, leaves, start, weight in a_crowd(MANY):
-        histograms.started(job_id, leaves, start, weight)
+    for job, leaves, start, weight in a_crowd(MANY):
+        histograms.started(job, leaves, start, weight)
     asked = np.array([one[1] for one in a_crowd(20, seed=2)])
     together = histograms.counts(asked, NOW)
     for place, leaves in enumerate(asked):

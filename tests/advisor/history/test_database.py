@@ -17,10 +17,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from advisor.domain.ingest import JobBatch
+from advisor.domain.jobs import Outcome
 from advisor.errors import Defect, Refused, Transient
+from advisor.history import database
 from advisor.history.database import Database
 from advisor.history.schema import METADATA
-from advisor.history.store import HistoryStore
+from advisor.history.store import HistoryStore, ReadOnlyStore
 from tests.builders import NOON, a_job
 from tests.older_stores import taken_back
 
@@ -43,6 +45,17 @@ def test_jobs_stored_before_usage_was_known_are_kept(tmp_path):
     taken_back(url, "0001")
     with HistoryStore.open(url) as store:
         assert store.jobs(LATER) == [a_job("a")]
+
+
+@pytest.mark.parametrize("source, corrected", [("prometheus", True), ("prometheus/eu", True), ("slurm", False)])
+def test_an_end_that_an_earlier_version_concluded_from_silence_can_be_corrected(tmp_path, source, corrected):
+    url = f"sqlite:///{tmp_path}/history.db"
+    with HistoryStore.open(url) as store:
+        store.append(JobBatch(source=source, jobs=(a_job("a", outcome=Outcome.CANCELLED),)), LATER)
+    taken_back(url, "0004")
+    with HistoryStore.open(url) as store:
+        store.append(JobBatch(source=source, jobs=(a_job("a", seconds=None),), seen_at=LATER), LATER)
+        assert (store.jobs(LATER)[0].outcome is None) is corrected
 
 
 def test_a_store_on_file_keeps_what_it_was_given(tmp_path):
@@ -83,6 +96,21 @@ def test_a_second_writer_is_told_to_come_back_later(tmp_path):
                 second.append(batch, LATER)
 
         first.append(batch, LATER, meanwhile)
+
+
+def test_a_store_that_may_only_be_read_is_told_apart_from_one_that_is_locked(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path}/history.db?timeout=0.05"
+    with HistoryStore.open(url) as store:
+        store.check_writable()
+
+    def reading_only(connection, _):
+        connection.execute("PRAGMA query_only=ON")
+
+    monkeypatch.setattr(database, "_prepare_sqlite", reading_only)
+    with HistoryStore.open(url) as store:
+        assert store.jobs(LATER) == []
+        with pytest.raises(ReadOnlyStore, match=r"cannot be written.*Let this user write the file and its folder"):
+            store.check_writable()
 
 
 def test_an_append_that_fails_halfway_leaves_nothing(tmp_path):

@@ -65,8 +65,7 @@ def test_more_promises_than_a_statement_holds_are_kept_and_read(store):
 
 def counted(store: HistoryStore, as_of: datetime, since: datetime | None = None):
     return [
-        (one.begin, one.ended, one.overdue, one.within_p50, one.within_p90, one.replayed)
-        for one in store.kept_promises(as_of, since)
+        (one.begin, one.ended, one.overdue, one.within_p50, one.within_p90) for one in store.kept_promises(as_of, since)
     ]
 
 
@@ -81,19 +80,29 @@ def test_promises_are_counted_by_the_day_of_submission(store):
         a_job("e", submit=NOON + DAY, start=NOON + DAY + MINUTE, seconds=601.0),
         a_job("unpromised"),
     )
-    store.record_promises([a_promise(name, replayed=name == "a") for name in "abcde"])
+    store.record_promises([a_promise(name) for name in "abcde"])
 
-    assert counted(store, NOON + 2 * DAY) == [(MIDNIGHT, 3, 0, 1, 2, 1), (MIDNIGHT + DAY, 2, 0, 1, 1, 0)]
-    assert counted(store, NOON + 2 * DAY, MIDNIGHT + DAY) == [(MIDNIGHT + DAY, 2, 0, 1, 1, 0)]
+    assert counted(store, NOON + 2 * DAY) == [(MIDNIGHT, 3, 0, 1, 2), (MIDNIGHT + DAY, 2, 0, 1, 1)]
+    assert counted(store, NOON + 2 * DAY, MIDNIGHT + DAY) == [(MIDNIGHT + DAY, 2, 0, 1, 1)]
+
+
+def test_promises_made_afterwards_are_counted_apart_from_those_made_in_time(store):
+    append(store, *(a_job(name, seconds=seconds) for name, seconds in (("a", 60.0), ("b", 61.0), ("c", 601.0))))
+    store.record_promises([a_promise(name, replayed=name != "c") for name in "abc"])
+
+    live, replayed = store.kept_promises(NOON + DAY)
+
+    assert (live.begin, live.replayed, live.ended, live.within_p90) == (MIDNIGHT, False, 1, 0)
+    assert (replayed.begin, replayed.replayed, replayed.ended, replayed.within_p90) == (MIDNIGHT, True, 2, 2)
 
 
 def test_a_job_that_runs_beyond_its_p90_has_broken_its_promise_and_a_younger_one_is_not_counted(store):
     append(store, a_job("runs", seconds=None), a_job("ends", seconds=3600.0), a_job("waits", start=None, seconds=None))
     store.record_promises([a_promise(name) for name in ("runs", "ends", "waits")])
 
-    assert counted(store, NOON + 5 * MINUTE) == [(MIDNIGHT, 0, 0, 0, 0, 0)]
-    assert counted(store, NOON + 11 * MINUTE) == [(MIDNIGHT, 0, 2, 0, 0, 0)]
-    assert counted(store, NOON + DAY) == [(MIDNIGHT, 1, 1, 0, 0, 0)]
+    assert counted(store, NOON + 5 * MINUTE) == [(MIDNIGHT, 0, 0, 0, 0)]
+    assert counted(store, NOON + 11 * MINUTE) == [(MIDNIGHT, 0, 2, 0, 0)]
+    assert counted(store, NOON + DAY) == [(MIDNIGHT, 1, 1, 0, 0)]
 
 
 def test_a_job_lost_sight_of_counts_only_if_it_was_seen_beyond_its_p90(store):
@@ -104,7 +113,7 @@ def test_a_job_lost_sight_of_counts_only_if_it_was_seen_beyond_its_p90(store):
         a_job("old", last_seen=NOON + 20 * MINUTE, **lost),
     )
     store.record_promises([a_promise("young"), a_promise("old")])
-    assert counted(store, NOON + DAY) == [(MIDNIGHT, 0, 1, 0, 0, 0)]
+    assert counted(store, NOON + DAY) == [(MIDNIGHT, 0, 1, 0, 0)]
 
 
 def test_pauses_are_no_part_of_what_was_promised(store):
@@ -113,7 +122,7 @@ def test_pauses_are_no_part_of_what_was_promised(store):
     lost = {"seconds": None, "outcome": Outcome.CENSORED, "last_seen": NOON + timedelta(seconds=36_059)}
     append(store, a_job("evicted", **paused), a_job("lost", paused_seconds=36_000.0, **lost))
     store.record_promises([a_promise("evicted"), a_promise("lost")])
-    assert counted(store, NOON + 2 * DAY) == [(MIDNIGHT, 1, 0, 1, 1, 0)]
+    assert counted(store, NOON + 2 * DAY) == [(MIDNIGHT, 1, 0, 1, 1)]
 
 
 def test_a_job_cancelled_before_it_began_is_no_promise_kept(store):

@@ -261,7 +261,7 @@ def test_an_open_job_that_a_whole_batch_does_not_hold_was_lost_sight_of_when_its
 
     lost = {job.id: job for job in store.jobs(LATER) if job.outcome is Outcome.CENSORED}
     assert {name: job.last_seen for name, job in lost.items()} == {"running": read, "waiting": read}
-    assert {job.id for _, job in store.changed_since(seen).jobs} == {"running", "waiting"}
+    assert {job.id for job in store.changed_since(seen).jobs} == {"running", "waiting"}
     assert [job.id for job in store.running_at(LATER)] == ["elsewhere", "stays"]
 
 

@@ -135,5 +135,14 @@ def test_a_namespace_that_must_be_there_first_is_said_once_and_only_where_one_is
     assert "namespace" not in to_yaml([a_manifest(a_node_pool(), (CONSOLIDATE_AFTER, "600s"))])
 
 
+def test_notes_are_comments_whatever_the_names_in_them_hold():
+    manifest = a_manifest(a_node_pool(), (CONSOLIDATE_AFTER, "600s"))
+
+    text = to_yaml([manifest], ["no NodePool a\nkind: Evil\u2028kind: Evil", "second"])
+
+    assert text.startswith("# note: no NodePool a kind: Evil kind: Evil\n# note: second\n# kubectl")
+    assert list(yaml.safe_load_all(text)) == [manifest]
+
+
 def test_nothing_to_apply_is_no_yaml():
-    assert to_yaml([]) == ""
+    assert to_yaml([], ["a note"]) == ""

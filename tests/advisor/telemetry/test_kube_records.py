@@ -11,7 +11,14 @@ import pytest
 from advisor.domain.jobs import Outcome
 from advisor.telemetry.pods import PodRecord
 from advisor.telemetry.prometheus.kube_facts import KubeFacts
-from advisor.telemetry.prometheus.kube_queries import HOUR, JOB_READINGS, NODE_READINGS, POD_READINGS, label_reading
+from advisor.telemetry.prometheus.kube_queries import (
+    HOUR,
+    JOB_READINGS,
+    NODE_READINGS,
+    POD_READINGS,
+    Reading,
+    label_reading,
+)
 from advisor.telemetry.prometheus.kube_records import KubeRecords, Watch
 from advisor.telemetry.prometheus.samples import Series
 from advisor.telemetry.tally import RejectionTally
@@ -33,7 +40,16 @@ class Told:
         self.scrapes = np.arange(0.0, 8 * HOUR, 60.0) if scrapes is None else scrapes
 
     def say(self, metric: str, value: float | list[float], *, at: float | list[float] = HOUR, **labels: str) -> Told:
-        reading = label_reading(LABELS) if metric == "kube_pod_labels" else READINGS[metric]
+        return self._hear(label_reading(LABELS) if metric == "kube_pod_labels" else READINGS[metric], value, at, labels)
+
+    def say_least(self, metric: str, value: float, *, at: float = HOUR, **labels: str) -> Told:
+        """The least of an hour of what is asked for both ways."""
+        (reading,) = (each for each in JOB_READINGS if each.metric == metric and each.least)
+        return self._hear(reading, value, at, labels)
+
+    def _hear(
+        self, reading: Reading, value: float | list[float], at: float | list[float], labels: dict[str, str]
+    ) -> Told:
         who = {} if reading.of != "pod" or "uid" in labels else POD
         times, values = np.atleast_1d(np.asarray(at, float)), np.atleast_1d(np.asarray(value, float))
         self.facts.add(reading, [Series({**who, **labels}, times, values)])
@@ -108,6 +124,11 @@ def test_a_pod_that_vanished_while_nobody_looked_may_have_lived_on():
     told = Told(scrapes=np.concatenate([np.arange(0.0, 5001, 60), np.arange(9000.0, 8 * HOUR, 60)])).a_pod(Running=HOUR)
     told.last["u1"] = 4980.0
     assert (told.pod().outcome, told.pod().last_seen) == (Outcome.CENSORED, at(4980))
+
+
+def test_moments_of_looks_that_are_no_number_are_no_looks():
+    watch = Watch.of(np.array([60.0, np.nan, 0.0, np.inf, 120.0, 60.0]))
+    assert (watch.scrapes.tolist(), watch.interval) == ([0.0, 60.0, 120.0], 60.0)
 
 
 def test_a_pod_that_went_with_its_node_was_taken_by_the_system():
@@ -244,6 +265,25 @@ def test_jobs_of_one_name_are_told_apart_by_their_creation():
     assert second is not None
     assert (first.created, first.ended) == (at(95), at(5000))
     assert (second.created, second.ended) == (at(8990), at(9900))
+
+
+@pytest.mark.parametrize("metric", ["kube_job_status_completion_time", "kube_job_failed"])
+def test_a_job_made_anew_within_an_hour_has_not_ended_as_the_one_before_it_did(metric):
+    told = Told()
+    for uid, created in (("u1", 100.0), ("u2", 3000.0)):
+        told.say("kube_pod_created", created, uid=uid, namespace="ml", pod=f"train-{uid}")
+        told.say("kube_pod_owner", 1, owner_kind="Job", owner_name="train", uid=uid, namespace="ml")
+    job = {"namespace": "ml", "job_name": "train"}
+    told.say("kube_job_created", 2999, **job).say_least("kube_job_created", 99, **job)
+    told.say(metric, 1 if metric == "kube_job_failed" else 2500, condition="true", **job)
+    told.say("kube_job_status_start_time", 2999, **job)
+
+    first, second = (pod.creator for pod in told.records())
+
+    assert first is not None
+    assert second is not None
+    assert (first.created, second.created) == (at(99), at(2999))
+    assert (second.started, second.ended, second.outcome) == (at(2999), None, None)
 
 
 def test_jobs_of_a_job_set_are_one_piece_of_work():

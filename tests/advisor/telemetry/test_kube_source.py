@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -338,6 +339,19 @@ def test_a_kind_that_may_be_listed_and_not_watched_is_listed_at_every_read():
     assert not any("jobs could not be read" in note for note in batch.notes)
 
 
+def test_pods_that_may_be_listed_and_not_watched_are_listed_at_every_read():
+    cluster = Cluster(pods=[pod_object("first", started=1)])
+    cluster.unwatchable = {"pods"}
+    source = cluster.source()
+    with pytest.raises(Refused, match="Add a rule"):
+        source.follow(10.0)
+
+    cluster.lists["pods"].append(pod_object("second", created=20, started=21))
+    cluster.clock.advance(60.0)
+
+    assert [job.name for job in source.read(None, at(90)).jobs] == ["first", "second"]
+
+
 def test_the_first_run_of_work_that_goes_on_is_never_forgotten():
     work = job_object("train")
     cluster = Cluster(jobs=[work], pods=[job_pod("one", 10, started=10)])
@@ -387,6 +401,43 @@ def test_what_ended_while_no_process_watched_does_not_run_on_in_the_history():
         collect(cluster.source(), store, at(500))
         jobs = {job.name: (job.outcome, job.last_seen) for job in store.jobs(at(500))}
     assert jobs == {"a": (Outcome.CENSORED, at(10)), "b": (None, None)}
+
+
+@pytest.mark.parametrize("lists", [{"pytorchjobs": DENIED}, {"pytorchjobs": [{"metadata": metadata("bert", 1)}]}])
+def test_a_process_begun_anew_keeps_what_was_known_of_pods_that_have_gone_since(lists):
+    """Of an object that may not be read, what has gone is all that told when it was created."""
+    owner = {"ownerReferences": owned_by("PyTorchJob", "bert")}
+    first = pod_object("p0", created=5, scheduled=6, started=10, finished=50, phase="Failed", meta=owner)
+    second = pod_object("p1", created=60, scheduled=61, started=70, meta=owner)
+    cluster = Cluster(pods=[first, second], **lists)
+    with HistoryStore.open("sqlite://") as store:
+        collect(cluster.source(), store, at(100))
+        (early,) = store.jobs(at(100))
+        cluster.lists["pods"] = [second]
+        cluster.clock.time = at(500)
+        collect(cluster.source(), store, at(500))
+        assert store.jobs(at(500)) == [early]
+
+        cluster.lists["pods"] = [
+            pod_object("p1", created=60, scheduled=61, started=70, finished=600, phase="Succeeded", meta=owner)
+        ]
+        cluster.clock.time = at(700)
+        done = collect(cluster.source(), store, at(700))
+        (job,) = store.jobs(at(700))
+    assert (job.submit, job.start, job.end) == (early.submit, at(10), at(600))
+    assert (job.paused_seconds, job.restarts, done.rejections) == (20, 1, ())
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_kind_of_gpu_in_the_selector_was_asked_for_and_any_other_is_told_by_the_node(asked):
+    spec = {"nodeSelector": {"nvidia.com/gpu.product": "H100"}} if asked else {}
+    nodes = [node_object("n1", product="H100")]
+    waiting = jobs_at(Cluster(pods=[pod_object(spec=spec)], nodes=nodes), 10)["train"]
+    running = jobs_at(Cluster(pods=[pod_object(scheduled=20, started=30, spec=spec)], nodes=nodes), 100)["train"]
+
+    assert (waiting.gpu_kind, waiting.told_by_node) == ("H100" if asked else None, ())
+    assert (running.gpu_kind, running.nodes) == ("H100", 1)
+    assert running.as_asked() == replace(waiting.as_asked(), pool="gpu")
 
 
 def test_its_name_is_the_clusters_or_the_one_given():

@@ -72,7 +72,7 @@ def test_missing_moments_and_unreadable_cells_are_gaps(read):
 
     assert series.step_minutes == 5
     assert np.isnan(series.demand).tolist() == [False, True, True, True, False, True]
-    assert "1 rows of pool default have no readable time" in series.notes
+    assert "rows of pool default without a readable time: 1" in series.notes
     assert any("3 cells of pool default" in note for note in series.notes)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.domain.ingest import JobBatch
+from advisor.domain.ingest import PARTITIONS, JobBatch
 from advisor.domain.jobs import Job, Outcome
 from advisor.errors import Refused
 from advisor.history.store import HistoryStore
@@ -64,11 +64,28 @@ def test_every_column_finds_its_field(tmp_path):
             Job(
                 id="100", submit=NOON, start=NOON + HOUR, end=NOON + 2 * HOUR, outcome=Outcome.COMPLETED, gpus=4.0,
                 gpu_kind="a100", user="ada", namespace="vision", pool="a100", name="train", cpus=8.0, nodes=1,
-                priority=4294901758, time_limit_seconds=7200.0,
+                priority=4294901758, time_limit_seconds=7200.0, told_by_node=("gpu_kind",),
             ),
         ),
         watermark=NOON + 2 * HOUR,
+        notes=(PARTITIONS,),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "cells, kind, cpus, told",
+    [
+        ({"ReqTRES": "cpu=8,gres/gpu:a100=4"}, "a100", 8, ()),
+        ({"AllocCPUS": "64"}, "a100", 8, ("gpu_kind",)),
+        ({"AllocCPUS": "64", "ReqCPUS": ""}, "a100", 64, ("cpus", "gpu_kind")),
+        ({"AllocTRES": "gres/gpu=4"}, None, 8, ()),
+        ({"ReqTRES": "gres/gpu:a100=x"}, "a100", 8, ("gpu_kind",)),
+        ({**WAITING, "ReqTRES": "gres/gpu:a100=4", "AllocCPUS": "0"}, "a100", 8, ()),
+    ],
+)
+def test_what_a_job_asked_for_is_told_from_what_it_was_given(tmp_path, cells, kind, cpus, told):
+    (job,) = read(tmp_path, line(**cells)).jobs
+    assert (job.gpu_kind, job.cpus, job.nodes, job.told_by_node) == (kind, cpus, 1, told)
 
 
 def test_odd_states_and_limits_are_neither_a_crash_nor_a_label_of_zero_seconds(tmp_path):
@@ -108,7 +125,7 @@ def test_gpus_are_read_from_every_way_of_counting_them(tmp_path):
     ]  # fmt: skip
     assert rejected(batch) == {"gpus_not_tracked": 1}
     assert any("gpu-long names a GPU: the site does not seem to track GPUs" in note for note in batch.notes)
-    assert "1 lines name GPUs of several kinds: all are counted, the kind is left open" in batch.notes
+    assert "lines that name GPUs of several kinds, all counted and the kind left open: 1" in batch.notes
 
 
 @pytest.mark.parametrize("partition", ["a100", "cpu", "long", "bigmem"])
@@ -168,7 +185,13 @@ def test_waiting_arrays_are_as_many_jobs_as_they_have_tasks(tmp_path):
     assert {(job.gpus, job.start, job.outcome) for job in batch.jobs} == {(2.0, None, None)}
     assert [job.id for job in batch.jobs][-6:] == ["8125_1", "8125_4", "8125_9", "8125_11", "8125_13", "8125_15"]
     [note] = [note for note in batch.notes if "throttles" in note]
-    assert note == ("116 tasks of arrays wait for 232 GPUs: their throttles let 40 of these be used at once")
+    assert note == "tasks of arrays that wait: 116, for 232 GPUs, of which their throttles let 40 be used at once"
+
+
+def test_a_file_of_which_no_job_names_a_gpu_says_where_a_site_may_have_to_count_them(tmp_path):
+    batch = read(tmp_path, line(AllocTRES="cpu=2", ReqTRES="cpu=2", Partition="batch"))
+    assert batch.jobs == ()
+    assert any("AccountingStorageTRES=gres/gpu" in note for note in batch.notes)
 
 
 def test_tasks_of_an_array_that_run_use_up_its_throttle(tmp_path):
@@ -177,7 +200,7 @@ def test_tasks_of_an_array_that_run_use_up_its_throttle(tmp_path):
         line(JobID="8124_0", State="RUNNING", End="Unknown", AllocTRES="gres/gpu=2"),
         line(JobID="8124_[1-99%4]", **{**WAITING, "ReqTRES": "gres/gpu=2"}),
     )
-    assert any("let 6 of these" in note for note in batch.notes)
+    assert any("let 6 be used at once" in note for note in batch.notes)
 
 
 def test_an_array_cancelled_while_it_waited_is_cancelled_task_by_task(tmp_path):
@@ -206,7 +229,7 @@ def test_steps_are_neither_jobs_nor_rejected_and_the_job_keeps_its_gpus(tmp_path
 def test_parts_of_a_heterogeneous_job_are_jobs_and_said(tmp_path):
     batch = read(tmp_path, line(JobID="123+0"), line(JobID="123+1"), line(JobID="123+0.batch"))
     assert [job.id for job in batch.jobs] == ["123+0", "123+1"]
-    assert "2 parts of heterogeneous jobs are read as jobs of their own" in batch.notes
+    assert "parts of heterogeneous jobs, read as jobs of their own: 2" in batch.notes
 
 
 @pytest.mark.parametrize("state", ["TIMEOUT", "NODE_FAIL", "PREEMPTED", "REQUEUED"])
@@ -269,16 +292,52 @@ def test_a_run_a_day_beyond_its_limit_was_lost_by_slurm(tmp_path):
     runaway, unlimited, _, runs = batch.jobs
     assert (runaway.outcome, runaway.last_seen) == (Outcome.CENSORED, NOON + 3 * HOUR)
     assert (unlimited.outcome, runs.outcome) == (None, None)
-    assert "1 jobs run a day beyond their time limit: censored there (runaway jobs)" in batch.notes
+    assert "jobs a day beyond their time limit, censored there (runaway jobs): 1" in batch.notes
 
 
-def test_runs_of_one_job_are_one_job_that_has_waited_since_its_first_submission(tmp_path):
+def test_runs_of_one_job_are_one_job_that_paused_between_them(tmp_path):
     again = {"Submit": "2026-03-02T14:00:00", "Start": "2026-03-02T15:00:00", "End": "2026-03-02T16:00:00"}
     batch = read(tmp_path, line(**again), line(State="PREEMPTED"), line(JobID="7"))
     job, other = batch.jobs
-    assert (job.submit, job.start, job.end) == (NOON, NOON + 3 * HOUR, NOON + 4 * HOUR)
+    assert (job.submit, job.start, job.end) == (NOON, NOON + HOUR, NOON + 4 * HOUR)
     assert (job.outcome, other.id) == (Outcome.COMPLETED, "7")
-    assert "1 jobs ran more than once: the last run counts, waiting since the first submission" in batch.notes
+    assert (job.paused_seconds, job.duration_seconds, job.wait_seconds) == (3600, 7200, 7200)
+    assert (job.evictions, job.restarts, other.evictions) == (1, 0, None)
+    assert "jobs that ran more than once, begun with their first run and paused between two: 1" in batch.notes
+
+
+NEVER_BEGAN = {"State": "CANCELLED", "Start": "None", "Elapsed": "00:00:00"}
+LATE = {"Submit": "2026-03-02T18:00:00", "Start": "2026-03-02T19:00:00", "End": "2026-03-02T20:00:00"}
+
+
+@pytest.mark.parametrize(
+    "second, last, hours, outcome, times",
+    [
+        # Two requeues, one of them by the job's own failure.
+        ({"State": "FAILED"}, {}, (3, 4), Outcome.COMPLETED, (1, 1)),
+        # Cancelled while it waited for its third run: until then it was paused.
+        ({"State": "NODE_FAIL"}, NEVER_BEGAN, (2, 5), Outcome.CANCELLED, (0, 2)),
+        # A run that never began, and one that nobody knows the end of, are none.
+        (NEVER_BEGAN, {}, (2, 5), Outcome.COMPLETED, (0, 1)),
+        ({"State": "PREEMPTED", "End": "Unknown", "Timelimit": "UNLIMITED", "Elapsed": ""}, {}, (2, 5),
+         Outcome.COMPLETED, (0, 1)),
+        # Cut off for good: it ran at least so long.
+        ({"State": "REQUEUED"}, {"State": "TIMEOUT"}, (3, 4), Outcome.CENSORED, (0, 2)),
+    ],
+)  # fmt: skip
+def test_gaps_between_runs_are_pauses_and_no_run_time(tmp_path, second, last, hours, outcome, times):
+    again = {"Submit": END, "Start": "2026-03-02T15:00:00", "End": "2026-03-02T16:00:00", **second}
+    (job,) = read(tmp_path, line(State="PREEMPTED"), line(**again), line(**{**LATE, **last}), zone="UTC").jobs
+    assert (job.start, job.gone_at, job.outcome) == (NOON + HOUR, NOON + 8 * HOUR, outcome)
+    assert (job.run_seconds / 3600, job.paused_seconds / 3600) == hours
+    assert (job.restarts, job.evictions) == times
+
+
+def test_a_job_that_runs_again_has_run_before(tmp_path):
+    again = {"Submit": END, "Start": "2026-03-02T15:00:00", "End": "Unknown", "State": "RUNNING"}
+    (job,) = read(tmp_path, line(State="PREEMPTED"), line(**again)).jobs
+    assert (job.start, job.end, job.paused_seconds) == (NOON + HOUR, None, 3600)
+    assert job.elapsed_seconds(NOON + 4 * HOUR) == 7200
 
 
 def test_a_job_that_waits_for_its_next_run_waits(tmp_path):
@@ -291,7 +350,7 @@ def test_the_same_run_from_files_that_overlap_is_one_and_no_requeue(tmp_path):
     for lines in ((runs, line()), (line(), runs), (line(JobID="100"), "|".join(COLUMNS), runs, line())):
         batch = read(tmp_path, *lines, zone="UTC")
         assert [(job.id, job.outcome) for job in batch.jobs] == [("100", Outcome.COMPLETED)]
-        assert (batch.notes, batch.rejections) == ((), ())
+        assert (batch.notes, batch.rejections) == ((PARTITIONS,), ())
 
 
 def test_an_id_that_was_given_out_anew_belongs_to_its_last_job(tmp_path):

@@ -73,7 +73,7 @@ def test_intervals_add_up_and_survive_a_gap_that_cannot_be_read():
         with pytest.raises(ValueError, match=r"."):
             reader.submission(bad)
     assert reader.submission("1") == NOON + timedelta(seconds=13.5)
-    assert reader.notes() == ("4 gaps between submissions could not be read and count as none",)
+    assert reader.notes() == ("gaps between submissions that could not be read and count as none: 4",)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,8 @@ def test_a_local_time_the_clocks_repeat_or_skip_follows_the_stated_rule(local, e
     reader = TimeReader(TimeRule(zone=BERLIN, zone_stated=True))
     assert reader.moment(local) == expected
     [note] = reader.notes()
-    assert note.startswith("1 times in Europe/Berlin")
+    assert note.startswith("times in Europe/Berlin that ")
+    assert note.endswith(": 1")
     assert said in note
 
 

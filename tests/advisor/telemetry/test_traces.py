@@ -140,7 +140,7 @@ def test_a_table_of_which_nothing_is_a_job_is_refused_with_every_reason_its_coun
     text = "id,at,began,over,gpus,state\n" + 3 * GOOD.replace(",ok\n", ",PASS\n") + GOOD.replace("2026", "2028")
     with pytest.raises(Refused) as refused:
         read(tmp_path, text)
-    assert "none of its 4 rows is a job: 3 x unknown_outcome:PASS (row 1: outcome 'PASS'" in refused.value.limit
+    assert "none of 4 rows is a job: 3 x unknown_outcome:PASS (row 1: outcome 'PASS'" in refused.value.limit
     assert "; 1 x future_time (row 4: " in refused.value.limit
 
 
@@ -191,7 +191,7 @@ def test_a_job_without_end_was_last_seen_at_the_last_event_of_the_file(tmp_path,
     assert ended.outcome is Outcome.COMPLETED
     assert (runs.outcome, runs.last_seen, runs.start) == (Outcome.CENSORED, NOON + 11 * MINUTE, NOON - 59 * MINUTE)
     assert (waits.outcome, waits.last_seen, waits.start) == (Outcome.CENSORED, NOON + 11 * MINUTE, None)
-    assert "2 jobs have no end: last seen at the last event of the file (censored)" in batch.notes
+    assert "jobs without an end, last seen at the last event of the file (censored): 2" in batch.notes
 
 
 def test_a_job_that_started_with_the_last_event_of_the_file_tells_nothing(tmp_path):

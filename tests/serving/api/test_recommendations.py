@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from advisor.domain.plans import PoolWithoutAdvice
 from advisor.domain.slices import CurvePoint
 from serving.advice_json import advice_document, pool_document
 from tests.serving.fake_service import FakeService
@@ -51,6 +52,18 @@ def test_the_document_says_what_the_advice_says():
     assert pool["changes"][0]["to"] == "600s"
     assert [change["allowed"] for change in pool["changes"]] == [True, False]
     assert pool["patch"]["spec"] == {"disruption": {"consolidateAfter": "600s"}}
+
+
+def test_a_pool_that_could_not_be_advised_on_is_named_with_the_reason():
+    advice = replace(an_advice(a_pool("a100")), without_advice=(PoolWithoutAdvice("h100", "of another step"),))
+    service = FakeService(advice_now=advice)
+
+    whole, one = (get(an_app(service), f"/v1/recommendations{path}") for path in ("", "/h100"))
+
+    assert whole.json()["without_advice"] == [{"pool": "h100", "reason": "of another step"}]
+    assert [pool["pool"] for pool in whole.json()["pools"]] == ["a100"]
+    assert one.status_code == 503
+    assert "no advice for pool h100: of another step" in one.json()["detail"]
 
 
 def test_a_class_better_left_unsliced_says_so_and_still_names_its_best_length():

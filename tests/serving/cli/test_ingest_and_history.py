@@ -11,6 +11,7 @@ import yaml
 from typer import Typer
 from typer.testing import CliRunner, Result
 
+from advisor.domain.ingest import PARTITIONS
 from advisor.errors import Refused
 from serving.cli import history, ingest
 from tests.api_server import StandIn, kubeconfig_of, listening
@@ -63,7 +64,7 @@ def test_ingest_twice_says_that_nothing_changed(gsa, users):
     assert (first["added"], first["changed"], first["unchanged"]) == (3, 0, 0)
     assert (second["added"], second["changed"], second["unchanged"]) == (0, 0, 3)
     assert first["rejections"] == [
-        {"reason": "not_positive_duration", "count": 1, "example": "row 3: duration 0 s"},
+        {"reason": "not_positive_duration", "count": 1, "of": "jobs", "example": "row 3: duration 0 s"},
     ]
     assert set(first) == {
         "source", "added", "changed", "unchanged", "rejections", "notes", "watermark", "synthetic",
@@ -77,9 +78,10 @@ def test_slurm_comes_in_under_the_cluster_s_name_and_in_its_zone(gsa, tmp_path):
     assert document == {
         "source": "west", "added": 1, "changed": 0, "unchanged": 0,
         "rejections": [
-            {"reason": "unknown_outcome:LOST", "count": 1, "example": "row 3: state 'LOST' is none of Slurm's"},
+            {"reason": "unknown_outcome:LOST", "count": 1, "of": "jobs",
+             "example": "row 3: state 'LOST' is none of Slurm's"},
         ],
-        "watermark": "2026-03-02T12:00:00+00:00", "notes": [], "synthetic": False,
+        "watermark": "2026-03-02T12:00:00+00:00", "notes": [PARTITIONS], "synthetic": False,
     }  # fmt: skip
     shown = gsa(ingest.app, *arguments)
     assert "source west" in shown.stdout
@@ -130,7 +132,7 @@ def test_status_says_the_same_to_people_and_to_machines(gsa, users):
 
 
 def test_an_empty_store_says_how_to_fill_it(gsa):
-    assert "gsa ingest trace" in gsa(history.app, "status").stdout
+    assert "gsa ingest" in gsa(history.app, "status").stdout
 
 
 def test_an_empty_store_points_at_the_demo_that_was_run_in_the_same_folder(gsa, tmp_path):

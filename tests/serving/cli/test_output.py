@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from advisor.domain.ingest import Rejection
 from advisor.domain.reports import (
     DemandReport,
     DurationReport,
@@ -23,10 +24,12 @@ from advisor.domain.reports import (
 )
 from advisor.history.status import HistoryStatus, SourceStatus
 from advisor.settings import Settings
+from advisor.telemetry.collector import Collected
 from serving.cli.advise_tables import advice_tables
+from serving.cli.collected import rejection_documents, tables
 from serving.cli.demand_tables import demand_tables
 from serving.cli.history import history_tables
-from serving.cli.output import kept_in, show, table
+from serving.cli.output import kept_in, phase, show, table
 from serving.cli.training import duration_tables, quality_tables
 from tests.builders import NOON
 from tests.serving.fake_values import an_advice
@@ -80,7 +83,7 @@ def a_demand_report() -> DemandReport:
 
 
 def shown(parts: Sequence[Table | str], width: int = 80) -> str:
-    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
     for part in parts:
         console.print(part)
     assert isinstance(console.file, io.StringIO)
@@ -106,6 +109,7 @@ def a_status() -> HistoryStatus:
 REPORTS = {
     "history": lambda: history_tables(a_status()),
     "durations": lambda: duration_tables(a_report()),
+    "durations, every group": lambda: duration_tables(a_report(), every_group=True),
     "demand": lambda: demand_tables(a_demand_report()),
     "advice": lambda: advice_tables(an_advice(), Settings()),
 }
@@ -125,21 +129,28 @@ def test_measures_are_rows_and_predictors_are_columns() -> None:
         assert any(line.startswith(f"│ {measure} ") for line in lines), measure
 
 
-@pytest.mark.parametrize("title", ["by history", "by GPUs"])
-def test_warm_and_cold_and_every_gpu_count_are_told_in_every_measure(title: str) -> None:
+def test_warm_and_cold_and_every_gpu_count_are_told_in_every_measure() -> None:
     """Loss and coverage of each quantile too, of each predictor, on groups that may be many."""
     gpus = {name: dict.fromkeys(("1", "2", "3", "4", "8", "16", "128"), SCORES) for name in PREDICTORS}
     parts = duration_tables(replace(a_report(), by_gpus=gpus))
     losses = [f"P{level} loss" for level in (50, 90, 95)]
     coverages = [f"P{level} coverage" for level in (50, 80, 90, 95)]
     for name in PREDICTORS:
-        told = [part for part in parts if isinstance(part, Table) and part.title == f"{name}, {title}"]
+        told = [part for part in parts if isinstance(part, Table) and str(part.title) == f"{name}, by history and GPUs"]
         for part in told:
             text = shown([part], 80)
             for measure in ("log MAE", "in 25 %", "in 2x", "typical 2x", *losses, *coverages):
                 assert f"│ {measure} " in text, (name, measure)
         groups = " ".join(shown([part], 80) for part in told).split()
-        assert set(("warm", "cold") if title == "by history" else gpus[name]) <= set(groups)
+        assert {"warm", "cold", *gpus[name]} <= set(groups)
+
+
+def test_groups_that_few_ask_for_are_printed_when_asked_for() -> None:
+    usual, whole = (shown(duration_tables(a_report(), every_group=every)) for every in (False, True))
+    assert "--every-group" in usual
+    assert "--every-group" not in whole
+    for title in ("log MAE by baseline's key", "log MAE by actual duration", "P90 coverage, jobs already run"):
+        assert (title in usual, title in whole) == (False, True)
 
 
 def test_every_word_of_the_quality_table_is_explained_below_it() -> None:
@@ -170,6 +181,15 @@ def test_advice_gives_lengths_their_unit_and_can_leave_the_manifests_out() -> No
     assert "apiVersion" not in shown(advice_tables(advice, Settings(), manifests=False), 200)
 
 
+def test_where_a_manifest_is_of_no_use_is_said_above_it() -> None:
+    advice = an_advice()
+    pool = replace(advice.pools[0], manifest_notes=("this pool's jobs all came from Slurm",))
+
+    said = shown(advice_tables(replace(advice, pools=(pool,)), Settings()), 200)
+
+    assert said.index("# note: this pool's jobs all came from Slurm") < said.index("apiVersion")
+
+
 def test_a_change_names_the_object_that_it_belongs_to() -> None:
     said = shown(advice_tables(an_advice(), Settings()), 200)
 
@@ -190,6 +210,58 @@ def test_values_are_written_as_people_write_them() -> None:
     assert "[" not in cells
 
 
+def test_what_others_wrote_is_printed_as_it_stands(monkeypatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    odd = ["nodes=[karpenter.sh/nodepool,nvidia.com/gpu.product,...]", "[red]x[/red]", "[/]", "a:bug:b", "\\[x"]
+    show([table(odd[0], ("[bold]what", "value"), [(each, each) for each in odd]), *odd, f"- {odd[0]}"])
+    out = capsys.readouterr().out
+    assert [out.count(each) for each in odd] == [5, 3, 3, 3, 3]
+    assert "[bold]what" in out
+
+
+def test_prose_begins_at_the_left_and_numbers_end_at_the_right() -> None:
+    lines = shown(
+        [table("t", ("reason", "count", "example"), [("a", 5, "b"), ("c", 1000, "d" * 20)], prose=["example"])]
+    )
+    assert "│ a      │     5 │ b    " in lines
+
+
+def test_jobs_pods_and_samples_left_out_are_counted_apart() -> None:
+    rejections = (
+        Rejection(reason="out_of_range", count=2_000, example="x"),
+        Rejection(reason="infinite", count=7, example="x"),
+        Rejection(reason="placeholder", count=3, example="x"),
+    )
+    done = Collected(
+        source="prometheus",
+        added=1,
+        changed=0,
+        unchanged=0,
+        rejections=rejections,
+        notes=(),
+        watermark=None,
+        synthetic=False,
+    )
+    status = HistoryStatus(sources=(replace(a_status().sources[0], rejections=rejections),))
+
+    lines = [" ".join(line.replace("│", " ").split()) for line in shown(tables(done)).splitlines()]
+
+    assert {"jobs added 1", "jobs left out 0", "pods left out 3", "samples left out 2,007"} <= set(lines)
+    assert "left out in all: 3 pods, 2,007 samples" in shown(history_tables(status))
+    assert [each["of"] for each in rejection_documents(rejections)] == ["samples", "samples", "pods"]
+
+
+def test_jobs_that_are_open_stand_as_of_the_last_event_and_others_do_not() -> None:
+    outcomes = {"completed": 5, "running": 2, "waiting": 1}
+    (source,) = a_status().sources
+
+    said = shown(history_tables(HistoryStatus(sources=(replace(source, outcomes=outcomes),))), 200)
+
+    assert "- philly-users: 5 completed; at its last event 2 running and 1 waiting" in said
+    assert "look from the last submission" in said
+    assert "look from the last submission" not in shown(history_tables(a_status()), 200)
+
+
 @pytest.mark.parametrize("indent", ["", "  "])
 def test_a_long_bullet_goes_on_under_its_text(monkeypatch, capsys, indent: str) -> None:
     monkeypatch.setenv("COLUMNS", "30")
@@ -204,6 +276,23 @@ def test_a_long_bullet_goes_on_under_its_text(monkeypatch, capsys, indent: str) 
     assert last == "- short"
     assert any("/path/that/is/far/too/long-for-a-line.db" in line for line in more)
     assert " ".join(f"{first} {' '.join(more)}".split()) == f"- {reason}"
+
+
+def test_prose_is_wrapped_between_words_and_the_name_of_a_command_is_not(monkeypatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    show(["Nothing is here yet; run gsa train, then look again.", "  change a b: one to another one"])
+    assert capsys.readouterr().out.splitlines() == [
+        "Nothing is here yet; run",
+        "gsa train, then look again.",
+        "  change a b: one to another",
+        "  one",
+    ]
+
+
+def test_what_takes_a_while_is_said_in_a_line_where_nobody_watches(capsys) -> None:
+    with phase("advise", "replaying the history"):
+        said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "advise: replaying the history\n")
 
 
 def test_manifests_and_other_text_are_printed_as_they_are(monkeypatch, capsys) -> None:

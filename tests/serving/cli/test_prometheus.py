@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -89,7 +90,7 @@ def test_the_doctor_finds_what_is_there_and_names_the_cost_of_what_is_not(gsa, s
     assert found["kube_pod_completion_time"]["costs"] == "ends are those of the last scrape, not of the container"
     assert found["labels of users"]["found"] == "created-by"
     assert found["utilisation"]["found"] == "DCGM_FI_DEV_GPU_UTIL in percent (the name of the driver label)"
-    assert found["pods on GPUs"]["found"] == "1 GPUs, 1 with pods"
+    assert found["pods on GPUs"]["found"] == "1 GPU, 1 with pods"
 
 
 def test_a_unit_pinned_in_the_settings_is_the_one_believed(gsa, server, monkeypatch):
@@ -134,7 +135,59 @@ COMMANDS = pytest.mark.parametrize("command", ["ingest", "doctor"])
 def test_an_address_is_needed(gsa, command):
     code, out, err = gsa(command, "prometheus")
     assert (code, out) == (root.ExitCode.REFUSED, "")
+    assert err.startswith("--url: nothing was given")
     assert "prometheus.url" in err
+
+
+@COMMANDS
+def test_an_address_without_its_scheme_is_shown_and_said_to_lack_it(gsa, command):
+    code, _, err = gsa(command, "prometheus", "--url", "127.0.0.1:19090")
+    assert code == root.ExitCode.REFUSED
+    assert err.startswith("--url: '127.0.0.1:19090' is refused; http:// or https:// is missing")
+
+
+@COMMANDS
+def test_where_nobody_listens_the_address_is_named_with_what_to_check(gsa, server, command):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nowhere = f"http://127.0.0.1:{free.getsockname()[1]}"
+    code, _, err = gsa(command, "prometheus", "--url", nowhere)
+    assert code == root.ExitCode.UNAVAILABLE
+    assert f"{nowhere} could not answer" in err
+    assert "refused. Check the address, that the server runs" in err
+
+
+def test_a_cluster_that_is_not_there_is_blamed_and_those_that_are_are_named(gsa, server):
+    server.series = [replace(each, labels={**each.labels, "cluster": "eu"}) for each in a_cluster()]
+    code, _, err = gsa("ingest", "prometheus", "--url", server.url, "--days", 1, "--cluster", "nope")
+    assert code == root.ExitCode.REFUSED
+    assert "cluster: 'nope' is refused" in err
+    assert "Use one that there is: eu." in err
+    code, out, _ = gsa("doctor", "prometheus", "--url", server.url, "--cluster", "nope", "--output", "json")
+    found = json.loads(out)["findings"]
+    assert code == root.ExitCode.GATE
+    assert [(each["what"], each["health"]) for each in found] == [("server", "ok"), ("cluster", "fatal")]
+    assert found[1]["remedy"] == "Use one that there is: eu."
+
+
+def test_days_are_counted_as_people_do(gsa, server):
+    _, _, err = gsa("ingest", "prometheus", "--url", server.url, "--days", 1)
+    assert "in the last 1 day." in err
+
+
+def test_the_doctor_s_table_keeps_names_whole_and_its_prose_left_in_80_columns(gsa, server, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lacking = ("DCGM_FI_DEV_FB", "kube_node_labels")
+    server.series = [each for each in a_cluster() if not each.metric.startswith(lacking)]
+    _, out, _ = gsa("doctor", "prometheus", "--url", server.url)
+    lines = out.splitlines()
+    # An option to be copied is one word, however long.
+    assert max(len(line) for line in lines if "allowlist=" not in line) <= 80
+    assert any(line.startswith("│ missing │ memory_used: no DCGM_FI_DEV_FB_USED in the last hour ") for line in lines)
+    assert any("│   the memory of jobs is not known" in line for line in lines)
+    assert "kube_pod_container_resource_requests: there" in out
+    assert "- memory_used: Add DCGM_FI_DEV_FB_USED to the metrics file of dcgm-exporter." in out
+    assert "nodes=[karpenter.sh/nodepool,nvidia.com/gpu.product,...]" in out.replace("\n  ", " ")
 
 
 @COMMANDS

@@ -42,6 +42,13 @@ def test_marks_for_no_value_are_no_load():
     assert all("GPU-a" in each.example for each in chunk.rejections)
 
 
+def test_the_example_of_a_sample_tells_its_moment_as_people_write_it():
+    chunk = normalise(exposed(f"{UTIL}{{{OLD}}} 37 NaN", f"{ENERGY}{{{OLD}}} 1000000000 900000000000"))
+    examples = {each.reason: each.example for each in chunk.rejections}
+    assert examples["not_a_number"].endswith(" at 1970-01-01T00:01:00Z: nan")
+    assert " at 1970-01-01T00:01:00Z: " in examples["counter_jumped"]
+
+
 @pytest.mark.parametrize(
     "name,value,reason",
     [

@@ -132,8 +132,35 @@ def test_a_server_that_stays_out_is_transient_with_what_it_said(failure):
 def test_an_address_that_never_answered_is_given_up_soon():
     script = Script(broken(httpx.ConnectError))
 
-    with pytest.raises(Transient, match="asked 3 times"):
+    with pytest.raises(Transient, match=r"http://127.0.0.1:9090 could not answer, asked 3 times: .*Check the address"):
         values(a_client(script, retries=20))
+
+
+def test_what_went_wrong_on_the_way_is_told_in_words_and_a_server_that_had_answered_is_not_a_wrong_address():
+    script = Script(GOOD, broken(httpx.ConnectError, "[Errno 111] Connection refused"))
+    client = a_client(script, retries=0)
+    values(client)
+
+    with pytest.raises(Transient, match=r"asked once: Connection refused\.$"):
+        values(client)
+
+
+@pytest.mark.parametrize("kind, tries", [("timeout", 3), ("unavailable", 3), ("bad_data", 1), ("", 1)])
+def test_an_error_that_comes_with_success_is_told_in_the_server_s_words(kind, tries):
+    said = {"status": "error", "errorType": kind, "error": "the store-gateway is on fire"}
+    script = Script(answer(200, said))
+
+    with pytest.raises(Transient if tries > 1 else Refused, match="the store-gateway is on fire"):
+        values(a_client(script))
+    assert len(script.requests) == tries
+
+
+def test_too_much_is_halved_even_where_it_comes_with_success():
+    too_much = answer(200, {"status": "error", "errorType": "execution", "error": "too many samples"})
+    script = Script(too_much, GOOD, GOOD)
+
+    assert list(a_client(script).range("up", Window(0, 240, 60)))
+    assert [form["end"] for form in script.forms()] == [["240"], ["120"], ["240"]]
 
 
 @pytest.mark.parametrize(
