@@ -175,7 +175,7 @@ def test_what_a_node_tells_of_a_job_that_waited_is_no_correction_of_what_it_aske
     intake, events = Intake(), []
     for moment in (0.5, 1.5, 3.5):
         (job,) = turns(store, pods, [moment])
-        intake.tell([("prometheus", job)])
+        intake.tell([job])
         events += [told.event.kind for told in intake.events(after(moment))]
 
     assert (job.nodes, job.gpu_kind, job.image, job.told_by_node) == (
