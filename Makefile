@@ -72,6 +72,7 @@ types: setup-test ## strict types
 	$(BIN)/mypy
 	$(BIN)/mypy -p docs.generators
 	$(BIN)/mypy tests/builders.py $(filter-out tests/telemetry_world/test_%,$(wildcard tests/telemetry_world/*.py))
+	$(BIN)/mypy tests/servers/programs/build.py tests/cluster/story.py $(filter-out tests/servers/test_%,$(wildcard tests/servers/*.py))
 
 arch: setup-test ## who may import whom
 	$(BIN)/lint-imports --verbose

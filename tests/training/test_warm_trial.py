@@ -37,7 +37,7 @@ def test_who_foresees_follows_the_index_rule():
 
 
 def test_steady_trains_without_a_forecast_follow_the_plain_rule():
-    """A node more every 61 min and a waiting minute worth 400: being ready pays, and keep-alive ends at 1 h."""
+    """A node more every 61 min, a waiting minute worth 400: it pays to be ready always, and keep-alive ends at 1 h."""
     series = a_demand_series(trains(4, 61, 8.0), step_minutes=1)
     rule = tried_rule(series, 2 * DAY, blind(2 * DAY), WarmTrial(waiting_ratio=400.0))
     assert rule.name is WarmRuleName.RISE_QUANTILE
