@@ -130,8 +130,7 @@ class LiveAdvisor:
         """The state after one more cycle; until then the last one answers, and is fed."""
         parts, last = self._parts, self._state
         foresight = self._foresight(last)
-        now, known = foresight.jobs()
-        jobs = tuple(known)
+        now, jobs = foresight.jobs()
         status = parts.history.status()
         summary = self._summary(status, jobs, now)
         cluster = wiring.open_cluster(parts.cluster, jobs, now)
@@ -144,7 +143,7 @@ class LiveAdvisor:
             synthetic=summary.synthetic,
             reasons=(*outcome.advice.reasons, *foresight.champions.reasons),
         )
-        advice = with_manifest_notes(advice, [(job.source or "", job) for job in known], status.partitioned)
+        advice = with_manifest_notes(advice, jobs, status.partitioned)
         self._keep(now, advice, outcome.decisions)
         return LiveState(
             now=now,

@@ -20,10 +20,10 @@ _PARTITION = (
 )
 
 
-def with_manifest_notes(advice: Advice, jobs: Sequence[tuple[str, Job]], partitioned: Collection[str]) -> Advice:
+def with_manifest_notes(advice: Advice, jobs: Sequence[Job], partitioned: Collection[str]) -> Advice:
     """``advice`` whose manifests are noted where their pool may be no NodePool.
 
-    ``jobs`` are those of the history with their sources, ``partitioned`` the sources whose pools are partitions of
+    ``jobs`` are those of the history, ``partitioned`` the sources whose pools are partitions of
     Slurm.
     """
     if not any(_has_manifests(pool) for pool in advice.pools):
@@ -31,8 +31,8 @@ def with_manifest_notes(advice: Advice, jobs: Sequence[tuple[str, Job]], partiti
     by_pool: dict[str, Counter[str]] = {}
     # A single pool takes all jobs, whatever they call theirs; so it does in the cycle.
     only = advice.pools[0].pool if len(advice.pools) == 1 else None
-    for source, job in jobs:
-        by_pool.setdefault(only or pool_of(job), Counter())[source] += 1
+    for job in jobs:
+        by_pool.setdefault(only or pool_of(job), Counter())[job.identity[0]] += 1
     return replace(
         advice,
         pools=tuple(

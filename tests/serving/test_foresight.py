@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -22,6 +23,7 @@ from advisor.settings import DemandSettings
 from serving.champions import Champions
 from serving.foresight import Foresight
 from tests.builders import a_history, a_job
+from tests.serving.fake_values import a_forecast, a_promise
 from training.duration import DurationSettings, fit_durations
 
 MINUTE = timedelta(minutes=1)
@@ -101,6 +103,48 @@ def test_two_sources_with_the_same_ids_are_fed_as_they_are_built(champions, stor
 
     assert fed.serves(champions, END)
     assert answers(fed, END) == answers(built, END)
+
+
+CROWD, TOGETHER = 10_000, END + MINUTE
+"""So many jobs, submitted before the fit and promised to by an earlier server, and when they are over."""
+
+
+def a_crowd(apart: timedelta) -> list[Job]:
+    """They end one after the other, so far apart."""
+    ends = (TOGETHER + apart * number for number in range(CROWD))
+    begun = HISTORY[300].submit
+    return [
+        a_job(f"crowd-{n}", user=f"user-{n % 60}", submit=begun, seconds=(end - begun).total_seconds())
+        for n, end in enumerate(ends)
+    ]
+
+
+def taken_in(champions: Champions, store: HistoryStore, crowd: list[Job]) -> tuple[Foresight, float]:
+    """A state that knew them running and has been fed with their ends, and the seconds of computing that took."""
+    append(store, *HISTORY, *as_seen(END, crowd))
+    promise = a_promise(crowd[0], a_forecast())
+    store.record_promises([replace(promise, source="test", job_id=job.id) for job in crowd])
+    fed = foresight(champions, store)
+    fed.take_in(END)
+    append(store, *crowd)
+    begun = time.process_time()
+    assert fed.take_in(TOGETHER + timedelta(days=1))
+    return fed, time.process_time() - begun
+
+
+def test_ten_thousand_jobs_that_end_in_one_second_cost_no_more_than_as_many_ends_apart(champions, store):
+    with HistoryStore.open("sqlite://") as other:
+        _, apart = taken_in(champions, other, a_crowd(timedelta(milliseconds=360)))
+    fed, together = taken_in(champions, store, a_crowd(timedelta(0)))
+
+    built = foresight(champions, store)
+    built.take_in(fed.now)
+
+    assert fed.serves(champions, fed.now)
+    assert answers(fed, fed.now) == answers(built, built.now)
+    assert together < 3.0 * apart
+    (asked,) = fed.forecast([a_job("x", user="user-7", submit=fed.now, seconds=None)], fed.now)
+    assert asked.key_count >= CROWD // 60
 
 
 def test_an_end_counts_as_soon_as_it_is_taken_in(champions, store):

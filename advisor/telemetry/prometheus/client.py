@@ -81,6 +81,11 @@ class PrometheusClient:
         self._exchange.close()
 
     @property
+    def options(self) -> PrometheusOptions:
+        """Where the server is, and what of it is asked for."""
+        return self._options
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What was worth a warning so far, each once: of the options, and by the server."""
         return self._exchange.notes

@@ -13,6 +13,7 @@ from advisor.telemetry.dcgm.names import QUANTITIES, Quantity, metric_names
 from advisor.telemetry.dcgm.scales import DecidedBy, Pins
 from advisor.telemetry.dcgm.tracks import Chunk
 from advisor.telemetry.prometheus.client import PrometheusClient
+from advisor.telemetry.prometheus.clusters import clusters_seen
 from advisor.telemetry.prometheus.kube_history import watched
 from advisor.telemetry.prometheus.kube_queries import (
     JOB_READINGS,
@@ -93,6 +94,7 @@ def examine(
     return (
         server,
         scrapes,
+        look.clusters(),
         *look.kube_state(),
         look.node_labels(),
         look.user_labels(user_labels),
@@ -134,6 +136,17 @@ class _Look:
             found=f"a sample each {watch.interval:.0f} s, the last {ago:.0f} s ago",
             costs="what happens now is not seen" if late else "",
             remedy="See why its scrapes fail (up == 0)." if late else "",
+        )
+
+    def clusters(self) -> Finding:
+        """Whether what is read is of one cluster."""
+        seen = clusters_seen(self._client, self._now - _LOOK, self._now)
+        return Finding(
+            what="clusters",
+            health=Health.LACKS if seen.mixed else Health.NOTE if seen.number is None else Health.WELL,
+            found=str(seen),
+            costs=seen.costs,
+            remedy=seen.remedy,
         )
 
     def kube_state(self) -> Iterator[Finding]:

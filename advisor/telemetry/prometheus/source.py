@@ -10,12 +10,13 @@ from advisor.domain.ingest import JobBatch
 from advisor.domain.jobs import Job
 from advisor.domain.units import counted
 from advisor.domain.usage import GpuUsage
-from advisor.errors import Refused
+from advisor.errors import Refused, sentences
 from advisor.settings import PrometheusOptions
 from advisor.telemetry.dcgm.scales import Pins
 from advisor.telemetry.gangs import Work, uids_of, work_of
 from advisor.telemetry.prometheus.census import gpus_by_node
 from advisor.telemetry.prometheus.client import PrometheusClient
+from advisor.telemetry.prometheus.clusters import clusters_seen
 from advisor.telemetry.prometheus.device_usage import DeviceUsage, Known, Progress
 from advisor.telemetry.prometheus.kube_history import KubeQuestions, read_kube_records
 from advisor.telemetry.prometheus.kube_queries import label_column
@@ -79,7 +80,7 @@ class PrometheusSource:
             jobs=tuple(replace(work.job, usage=usages.get(work.job.id)) for work in news),
             rejections=tally.rejections(),
             watermark=now,
-            notes=self.client.notes,
+            notes=(*self.client.notes, *self._mixture(begin, now)),
             overlapping=True,
             accounts={work.job.id: work.account for work in news},
             reaches_back_to=begin,
@@ -95,6 +96,12 @@ class PrometheusSource:
             return Refused("cluster", options.cluster, *wrong)
         limit = f"it has no samples of kube-state-metrics {span}"
         return Refused("prometheus.url", options.url, limit, "Run gsa doctor prometheus to see what it has.")
+
+    def _mixture(self, begin: datetime, now: datetime) -> Iterator[str]:
+        """That several clusters were read as one, where they were."""
+        seen = clusters_seen(self.client, begin, now)
+        if seen.mixed:
+            yield sentences(f"clusters read as one: {seen}, so that {seen.costs}", seen.remedy)
 
     def _begin(self, since: datetime | None, now: datetime) -> datetime:
         """From when pods are asked about: what was open at the last reading is told of however long that is ago."""
