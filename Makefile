@@ -12,7 +12,7 @@ MAPPING ?=
 PORT ?= 8080
 HOST ?= 127.0.0.1
 
-.PHONY: help setup setup-test setup-docs run test test-browser test-prometheus fmt lint types arch check bench docs reference screenshots lock clean
+.PHONY: help setup setup-test setup-docs run test test-browser test-cluster test-prometheus fmt lint types arch check bench docs reference screenshots lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -53,8 +53,12 @@ test: setup-test ## every test that needs no extra server
 test-browser: setup-test ## the dashboard in a real Chromium
 	$(BIN)/pytest -m browser
 
+test-cluster: setup-test ## a real control plane on loopback; Go builds what of it is missing
+	$(BIN)/python -m tests.servers.programs.build etcd kube-apiserver kube-controller-manager kube-scheduler
+	$(BIN)/pytest -m cluster
+
 test-prometheus: setup-test ## a real Prometheus and VictoriaMetrics on loopback
-	$(BIN)/pytest -m prometheus
+	$(BIN)/pytest -m prometheus -n 2 --dist worksteal
 
 fmt: setup-test ## format
 	$(BIN)/ruff format .
@@ -68,6 +72,7 @@ types: setup-test ## strict types
 	$(BIN)/mypy
 	$(BIN)/mypy -p docs.generators
 	$(BIN)/mypy tests/builders.py $(filter-out tests/telemetry_world/test_%,$(wildcard tests/telemetry_world/*.py))
+	$(BIN)/mypy tests/servers/programs/build.py tests/cluster/story.py $(filter-out tests/servers/test_%,$(wildcard tests/servers/*.py))
 
 arch: setup-test ## who may import whom
 	$(BIN)/lint-imports --verbose

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from advisor.domain.forecasts import DemandForecast, RiseForecast
-from advisor.domain.jobs import Job, pool_of
+import numpy as np
+
+from advisor.domain.forecasts import DemandForecast, DurationForecast, RiseForecast
+from advisor.domain.jobs import Job, Outcome, pool_of
+from advisor.domain.units import SECONDS_PER_MINUTE
 from advisor.features.demand import DemandSeries, SeriesGrid, series_from_jobs
+from advisor.features.demand_releases import ReleasesNow
 from advisor.forecast.demand import DemandForecaster
 from advisor.forecast.demand_model import DemandModel
 from advisor.settings import DemandSettings
@@ -17,11 +21,24 @@ __all__ = ["DemandOutlook"]
 
 _STEP_MINUTES = 5
 
+Durations = Callable[[Sequence[Job], datetime], list[DurationForecast]]
+"""Answers how long each job lasts, counted from its start."""
+
 
 class DemandOutlook:
-    """Demand of each pool from the history as of a time, as the advice cycle asks for it."""
+    """Demand of each pool from the history as of a time, as the advice cycle asks for it.
 
-    def __init__(self, model: DemandModel | None, version: str | None, settings: DemandSettings) -> None:
+    ``durations`` say how long jobs last from their start on; without them nothing is foreseen of releases.
+    """
+
+    def __init__(
+        self,
+        model: DemandModel | None,
+        version: str | None,
+        settings: DemandSettings,
+        durations: Durations | None = None,
+    ) -> None:
+        self._durations = durations
         self._forecaster = DemandForecaster(model, version, settings.horizons_minutes)
         self._step_minutes = _STEP_MINUTES if model is None else model.step_minutes
         self._zone = settings.timezone
@@ -29,7 +46,9 @@ class DemandOutlook:
 
     def demand(self, pool: str, jobs: Sequence[Job], now: datetime) -> DemandForecast:
         """Demand at each horizon, under the name the cluster knows the pool by."""
-        return replace(self._forecaster.forecast(self._series(pool, jobs, now), now), pool=pool)
+        series = self._series(pool, jobs, now)
+        releases = self._releases(jobs, now, self._forecaster.told_of_releases(series.pool))
+        return replace(self._forecaster.forecast(series, now, releases), pool=pool)
 
     def rise(self, pool: str, jobs: Sequence[Job], now: datetime) -> RiseForecast | None:
         """How far need may rise."""
@@ -39,6 +58,21 @@ class DemandOutlook:
         """The pool's demand as the last forecast read it, None before the first."""
         made = self._made.get(pool)
         return None if made is None else made[1]
+
+    def _releases(self, jobs: Sequence[Job], now: datetime, horizons: tuple[int, ...]) -> dict[int, ReleasesNow]:
+        """What the jobs that run now may release within each horizon; nothing where the model does not ask for it."""
+        if not horizons or self._durations is None:
+            return {}
+        running = [job for job in jobs if job.start is not None and job.start <= now and not _gone(job, now)]
+        laws = [answer.distribution for answer in self._durations(running, now)]
+        gpus = np.array([job.gpus for job in running], dtype=np.float64)
+        ages = [(now - job.start).total_seconds() for job in running if job.start is not None]
+        found = {}
+        for horizon in horizons:
+            within = horizon * SECONDS_PER_MINUTE
+            ends = [float(law.ends_within(np.array([age]), within)[0]) for law, age in zip(laws, ages, strict=True)]
+            found[horizon] = ReleasesNow(gpus, np.array(ends, dtype=np.float64))
+        return found
 
     def _series(self, pool: str, jobs: Sequence[Job], now: datetime) -> DemandSeries:
         """Made once for each moment: forecast, rise and charts read the same."""
@@ -55,6 +89,12 @@ class DemandOutlook:
             made = (now, series_from_jobs(known, _name(jobs, pool), grid, now))
             self._made[pool] = made
         return made[1]
+
+
+def _gone(job: Job, now: datetime) -> bool:
+    """Whether it holds no GPUs any more: as in the series, one that merely was seen last still runs."""
+    gone = job.last_seen if job.outcome is Outcome.CENSORED else job.end
+    return gone is not None and gone <= now
 
 
 def _on_grid(first: datetime, now: datetime, step_minutes: int) -> datetime:

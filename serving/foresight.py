@@ -57,7 +57,7 @@ class Foresight:
     def __init__(self, champions: Champions, history: HistoryStore, settings: DemandSettings) -> None:
         """Knows nothing before the first :meth:`take_in`, which reads the whole history."""
         self.champions = champions
-        self.demand = DemandOutlook(champions.demand, champions.versions[DEMAND], settings)
+        self.demand = DemandOutlook(champions.demand, champions.versions[DEMAND], settings, self.forecast)
         self._history = history
         self._durations = DurationPredictor(champions.durations)
         self._intake = Intake()

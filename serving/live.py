@@ -253,7 +253,7 @@ class LiveAdvisor:
         answers = duration_answers(state, [ask.job for ask in asks])
         requests = [slice_request(ask, answer, state.now) for ask, answer in zip(asks, answers, strict=True)]
         plans = {one.pool: one.slice_plan for one in state.advice.pools}
-        terms = wiring.allocation_terms(self._parts.settings)
+        terms = wiring.allocation_terms(self._parts.settings, state.advice)
         return allocate(state.snapshot, requests, plans, terms, state.now, remaining_of_running(state))
 
     def models(self) -> tuple[ModelSummary, ...]:

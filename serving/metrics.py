@@ -45,7 +45,7 @@ GAUGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "gsa_advice_age_seconds": ("Age of the newest advice.", ()),
     "gsa_history_jobs": ("Jobs in the history.", ()),
     "gsa_history_dropped_rows": (
-        "Jobs, pods and samples left out of the history, over all reasons; gsa_ingest_dropped_total has each.",
+        "Jobs, pods and samples left out of the history, over all reasons together.",
         (),
     ),
     "gsa_history_age_seconds": ("Seconds since the last event in the history.", ()),

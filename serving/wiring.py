@@ -19,7 +19,7 @@ from advisor.cluster.port import ClusterPort
 from advisor.cycle import CycleTerms
 from advisor.domain.jobs import Job, pool_of
 from advisor.domain.nodepools import ClusterSnapshot
-from advisor.domain.plans import Money
+from advisor.domain.plans import Advice, Money
 from advisor.errors import Refused
 from advisor.forecast.registry import ModelRegistry
 from advisor.history.store import HistoryStore
@@ -141,13 +141,14 @@ def guard_rules(settings: Settings) -> GuardRules:
     )
 
 
-def allocation_terms(settings: Settings) -> AllocationTerms:
-    """How requests for slices are placed."""
+def allocation_terms(settings: Settings, advice: Advice) -> AllocationTerms:
+    """How requests for slices are placed: in each pool with the start latency that ``advice`` plans it with."""
     return replace(
         AllocationTerms(),
         minimum_slice_minutes=settings.slices.least_minutes,
         default_slice_minutes=settings.slices.current_minutes,
         start_latency_seconds=settings.warm.start_latency_seconds,
+        start_latencies={pool.pool: pool.warm.start_latency_seconds for pool in advice.pools},
     )
 
 

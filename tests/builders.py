@@ -59,6 +59,7 @@ def a_job_of_every_field(**more: Any) -> Job:
         "paused_seconds": 45.0,
         "image_pull_seconds": 12.0,
         "usage": a_usage(),
+        "told_by_node": ("image",),
     }
     return Job(**{**fields, **more})
 

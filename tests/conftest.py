@@ -16,7 +16,7 @@ settings.register_profile(
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
-pytest_plugins = ["tests.servers.prometheus"]
+pytest_plugins = ["tests.servers.control_plane", "tests.servers.prometheus"]
 
 ROOT = Path(__file__).resolve().parent.parent
 TRACES = ROOT.parent / "shared" / "data"

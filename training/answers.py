@@ -51,12 +51,15 @@ class History:
 def history_of(jobs: Sequence[Job], split: float, fit: DurationSettings, progress: Progress | None = None) -> History:
     """``jobs`` with their rows and the floor's answers to those after the share ``split`` of them.
 
+    Jobs of one instant are taken by their ids, as a store hands them over, so that a file and the store that it
+    filled are evaluated alike: whose answer comes first counts, for whoever asks at that instant learns of it.
+
     Raises:
         Refused: fewer than two jobs.
     """
     if len(jobs) < 2:
         raise Refused("jobs", len(jobs), "an evaluation needs at least 2 jobs", "Bring in more history.")
-    ordered = tuple(sorted(jobs, key=lambda job: job.submit))
+    ordered = tuple(sorted(jobs, key=lambda job: (job.submit, job.id)))
     # Jobs of one second stay on one side: bulk submissions know each other's answers.
     begin = ordered[max(int(split * len(ordered)), 1)].submit
     until = max(moment for job in ordered for moment in (job.submit, job.start, job.gone_at) if moment is not None)

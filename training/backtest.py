@@ -10,11 +10,13 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.jobs import Job
 from advisor.domain.reports import DurationReport, HeadToHead, RunProtocol
 from advisor.domain.units import SECONDS_PER_DAY, counted, utc
@@ -33,7 +35,7 @@ from training.metrics import mark, scores_of
 from training.outcomes import outcome_scores
 from training.quality import may_be_served
 
-__all__ = ["BacktestSettings", "evaluate_and_fit", "evaluate_durations"]
+__all__ = ["BacktestSettings", "Evaluated", "Predicted", "evaluate_and_fit", "evaluate_durations"]
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +60,22 @@ class BacktestSettings:
             raise Refused("split", self.split, "it lies strictly between 0 and 1", "Use 0.7.")
         if not self.refit_days > 0:
             raise Refused("refit_days", self.refit_days, "it must be above 0 days", "Use 28.")
+
+
+class Predicted(NamedTuple):
+    """What was said of ``jobs`` (by submission) as they were submitted: ``laws`` by place, from ``since`` on (Unix)."""
+
+    jobs: tuple[Job, ...]
+    laws: dict[int, DurationDistribution]
+    since: float
+
+
+class Evaluated(NamedTuple):
+    """A report, a model of everything known, None where too few jobs had ended, and what was served on the way."""
+
+    report: DurationReport
+    model: DurationModel | None
+    predicted: Predicted
 
 
 def evaluate_durations(
@@ -85,7 +103,7 @@ def evaluate_and_fit(
     settings: BacktestSettings | None = None,
     progress: Progress | None = None,
     registered: Mapping[str, DurationModel] | None = None,
-) -> tuple[DurationReport, DurationModel | None]:
+) -> Evaluated:
     """The report of :func:`evaluate_durations`, and a model of everything known at ``now``, from one replay.
 
     ``jobs`` are those known at ``now``. The model starts with the calibration window of the models that
@@ -96,8 +114,9 @@ def evaluate_and_fit(
         Refused: fewer than two jobs, or a time without zone.
     """
     chosen = settings or BacktestSettings()
-    report, history, questions = _evaluated(jobs, chosen, progress, registered or {})
-    return report, fit_forests(history.table, utc(now, "now").timestamp(), chosen.fit, questions)
+    report, history, questions, laws = _evaluated(jobs, chosen, progress, registered or {})
+    model = fit_forests(history.table, utc(now, "now").timestamp(), chosen.fit, questions)
+    return Evaluated(report, model, Predicted(history.jobs, laws, history.split))
 
 
 def _evaluated(
@@ -105,8 +124,8 @@ def _evaluated(
     chosen: BacktestSettings,
     progress: Progress | None,
     registered: Mapping[str, DurationModel],
-) -> tuple[DurationReport, History, tuple[Question, ...]]:
-    """The report, the history it is of, and the calibration window as it stood at the end."""
+) -> tuple[DurationReport, History, tuple[Question, ...], dict[int, DurationDistribution]]:
+    """The report, the history it is of, the calibration window as it stood at the end, and what was served."""
     history = history_of(jobs, chosen.split, chosen.fit, progress)
     asked = np.array(sorted(history.floors), dtype=np.intp)
     known = history.table.gone[asked] >= 0
@@ -128,7 +147,7 @@ def _evaluated(
         versus={name: _head_to_head(history, model, answered, scored) for name, model in seen.items()},
     )
     served_name = MODEL if may_be_served(report, None).promoted else MEDIAN_OF_5
-    return replace(report, served=served_name), history, questions
+    return replace(report, served=served_name), history, questions, answered.laws
 
 
 def _head_to_head(history: History, rival: DurationModel, answered: Answers, scored: NDArray[np.intp]) -> HeadToHead:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,10 @@ class DemandReplay:
         return found, groups
 
     def advance(self, cut: float, end: float) -> list[Scored]:
-        """Fit at ``cut``, forecast every row from then up to ``end``, and remember how it came out."""
+        """Fit at ``cut``, forecast every row from then up to ``end``, and remember how it came out.
+
+        Levels and verdicts follow what came day by day, since that costs no fit.
+        """
         fitted, groups = self.fit(cut)
         scored = []
         for rows in self._pools:
@@ -95,9 +99,8 @@ class DemandReplay:
             for horizon in self._settings.horizons_minutes:
                 model = fitted[groups[rows.pool]].get(horizon)
                 tables = BaselineTables.from_history(past, horizon)
-                one = self._forecast(rows, horizon, model, tables, (cut, end))
-                if one is not None:
-                    scored.append(one)
+                days = (self._forecast(rows, horizon, model, tables, day) for day in _days(cut, end))
+                scored += [day for day in days if day is not None]
         return scored
 
     def levels(self, pool: str, horizon: int, cut: float) -> Floats:
@@ -185,6 +188,12 @@ class DemandReplay:
             memory.losses[name].append(losses.mean(axis=1))
         for name, kept in memory.medians.items():
             kept.append(np.abs(outcome - quantiles[name][:, _MEDIAN]))
+
+
+def _days(begin: float, end: float) -> list[tuple[float, float]]:
+    """The stretch cut into days, the last of which may be short."""
+    edges = [*np.arange(begin, end, _DAY).tolist(), end]
+    return list(pairwise(edges))
 
 
 def pinball(outcome: Floats, quantiles: Floats, levels: Sequence[float]) -> Floats:

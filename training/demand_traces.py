@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from advisor.domain.jobs import Job, pool_of
+from advisor.domain.jobs import Job
 from advisor.domain.reports import DemandReport
 from advisor.features.demand import DemandSeries, SeriesGrid, series_by_pool
 from advisor.features.demand_pools import PoolKey, pooled
 from training.answers import history_of, served
-from training.backtest import BacktestSettings
+from training.backtest import BacktestSettings, Predicted
 from training.demand_backtest import DemandEvaluation, Progress, cuts_and_split, evaluate_demand
+from training.demand_lower import known_releases
 from training.demand_rows import rows_of
-from training.release_rows import release_rows
 from training.release_study import ReleaseStudy
 
 __all__ = ["TraceDemand", "evaluate_demand_of_jobs"]
@@ -64,15 +64,9 @@ def evaluate_demand_of_jobs(
     cuts, split = cuts_and_split(series, trace.evaluation)
     study = ReleaseStudy(cuts=tuple(c for c in cuts if c >= split), since=history.split, settings=settings)
     pools, _ = rows_of(series, settings.row_minutes)
-    places: dict[str, list[int]] = {}
-    for place, job in enumerate(history.jobs):
-        places.setdefault(pool_of(job), []).append(place)
-    found = {}
-    for rows in pools:
-        mine = places[rows.pool]
-        laws = {at: answers.laws[place] for at, place in enumerate(mine) if place in answers.laws}
-        releases = release_rows([history.jobs[place] for place in mine], laws, rows.series, horizons_minutes)
-        found[rows.pool] = study.scores(rows, releases)
+    predicted = Predicted(history.jobs, answers.laws, history.split)
+    known = known_releases(predicted, series, horizons_minutes)
+    found = {rows.pool: study.scores(rows, known.pools[rows.pool]) for rows in pools}
     return replace(report, releases={pool: scores for pool, scores in found.items() if scores})
 
 

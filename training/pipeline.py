@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -27,9 +27,11 @@ from advisor.forecast.demand_model import DemandModel
 from advisor.forecast.duration_model import DurationModel
 from advisor.forecast.registry import CHAMPION, DEMAND, DURATIONS, ModelCard, ModelRegistry
 from advisor.history.snapshot import Snapshot, read_snapshot, write_snapshot
-from training.backtest import BacktestSettings, evaluate_and_fit
+from training.backtest import BacktestSettings, Predicted, evaluate_and_fit
 from training.demand import DemandFitSettings, fit_demand
+from training.demand_lower import known_releases
 from training.quality import may_be_served
+from training.warm_trial import WarmTrial
 
 __all__ = ["ModelRun", "TrainingJob", "TrainingPlan", "TrainingRun", "demand_decision", "registered_durations"]
 
@@ -43,7 +45,8 @@ class TrainingPlan:
     """What to fit and how to measure it.
 
     ``snapshots`` is the folder of the immutable inputs. Demand is sampled every ``demand_grid_minutes``,
-    counted in nodes of ``node_gpus``, its calendar read in ``zone``.
+    counted in nodes of ``node_gpus``, its calendar read in ``zone``. ``warm`` says how rules of warm capacity are
+    weighed.
     """
 
     snapshots: Path
@@ -52,6 +55,7 @@ class TrainingPlan:
     demand_grid_minutes: int = 5
     node_gpus: int = 8
     zone: str = "UTC"
+    warm: WarmTrial = field(default_factory=WarmTrial)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +129,8 @@ class TrainingJob:
             raise Refused("history", None, "training needs jobs", "Ingest a history first: gsa ingest.")
         snapshot = write_snapshot(jobs, self.plan.snapshots)
         known = read_snapshot(snapshot.path)
-        duration_run, duration_report = self._durations(known, snapshot)
-        demand_run, demand_report = self._demand(known, snapshot)
+        duration_run, duration_report, predicted = self._durations(known, snapshot)
+        demand_run, demand_report = self._demand(known, snapshot, predicted)
         return TrainingRun(
             snapshot=snapshot,
             until=self.now,
@@ -135,18 +139,22 @@ class TrainingJob:
             demand=demand_report,
         )
 
-    def _durations(self, jobs: Sequence[Job], snapshot: Snapshot) -> tuple[ModelRun, DurationReport | None]:
+    def _durations(
+        self, jobs: Sequence[Job], snapshot: Snapshot
+    ) -> tuple[ModelRun, DurationReport | None, Predicted | None]:
         if len(jobs) < 2:
-            return _nothing(DURATIONS, f"{len(jobs)} job is no history to evaluate on"), None
+            return _nothing(DURATIONS, f"{len(jobs)} job is no history to evaluate on"), None, None
         incumbents = registered_durations(self.registry, CHAMPION)
-        report, model = evaluate_and_fit(jobs, self.now, self.plan.durations, self.progress, incumbents)
+        report, model, predicted = evaluate_and_fit(jobs, self.now, self.plan.durations, self.progress, incumbents)
         decision = may_be_served(report, None, CHAMPION)
         if model is None:
-            return _nothing(DURATIONS, "too few jobs have ended to fit a model: the baseline is served"), report
+            return _nothing(DURATIONS, "too few jobs have ended to fit a model: the baseline is served"), report, None
         card = self._card(DURATIONS, snapshot, decision, self.plan.durations.fit.seed)
-        return self._registered(model.save, card, decision), report
+        return self._registered(model.save, card, decision), report, predicted
 
-    def _demand(self, jobs: Sequence[Job], snapshot: Snapshot) -> tuple[ModelRun, DemandModel | None]:
+    def _demand(
+        self, jobs: Sequence[Job], snapshot: Snapshot, predicted: Predicted | None
+    ) -> tuple[ModelRun, DemandModel | None]:
         plan = self.plan
         first = min(job.submit for job in jobs)
         grid = SeriesGrid(
@@ -159,7 +167,8 @@ class TrainingJob:
         series = list(series_by_pool(jobs, grid, self.now).values())
         if self.progress is not None:
             self.progress("demand", 0, 0)
-        model = fit_demand(series, self.now, plan.demand)
+        releases = None if predicted is None else known_releases(predicted, series, plan.demand.horizons_minutes)
+        model = fit_demand(series, self.now, plan.demand, plan.warm, releases)
         decision = demand_decision(model)
         card = self._card(DEMAND, snapshot, decision, plan.demand.seed)
         return self._registered(model.save, card, decision), model
@@ -199,11 +208,11 @@ def demand_decision(model: DemandModel) -> PromotionDecision:
     measures = {f"skill.{pool}.{h}": v.skill for (pool, h), v in verdicts.items() if v.skill is not None}
     every = counted(len(verdicts), "horizon")
     reasons = [f"the model is served at {len(served)} of {every}, those of all pools taken together"]
-    reasons += [
-        f"pool {pool}, {shown_duration(h * SECONDS_PER_MINUTE)} ahead: {v.served} is served, {v.reason}"
-        for (pool, h), v in verdicts.items()
-        if v.reason is not None
-    ]
+    told: dict[tuple[str, str, str], list[str]] = {}
+    for (pool, h), v in verdicts.items():
+        if v.reason is not None:
+            told.setdefault((pool, v.served, v.reason), []).append(shown_duration(h * SECONDS_PER_MINUTE))
+    reasons += [f"pool {p}, {', '.join(ahead)} ahead: {who} is served, {why}" for (p, who, why), ahead in told.items()]
     return PromotionDecision(promoted=bool(served), version=None, reasons=tuple(reasons), measures=measures)
 
 

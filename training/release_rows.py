@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.forecasts import DurationDistribution
-from advisor.domain.jobs import Job
+from advisor.domain.jobs import Job, Outcome
 from advisor.domain.units import SECONDS_PER_MINUTE
 from advisor.features.demand import DemandSeries
 
@@ -32,7 +32,7 @@ class ReleaseRows:
     true: Floats
 
     def foreseen(self, at: NDArray[np.int64], node_gpus: int) -> Floats:
-        """The columns that predicted durations give a model, in nodes: (len(at), 3)."""
+        """The columns :data:`RELEASE_COLUMNS` that predicted durations give a model, in nodes: (len(at), 3)."""
         return np.column_stack([self.expected, self.spread, self.unforeseen])[at] / node_gpus
 
     def known(self, at: NDArray[np.int64], node_gpus: int) -> Floats:
@@ -56,7 +56,8 @@ def release_rows(
         if job.start is None:
             continue
         start = job.start.timestamp()
-        gone = np.inf if job.gone_at is None else job.gone_at.timestamp()
+        left = job.last_seen if job.outcome is Outcome.CENSORED else job.end
+        gone = np.inf if left is None else left.timestamp()
         first, stop = (int(np.searchsorted(moments, moment)) for moment in (start, gone))
         if first >= stop:
             continue

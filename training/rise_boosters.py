@@ -21,7 +21,6 @@ Floats = NDArray[np.float64]
 _FEWEST_ROWS = 200
 _FEWEST_RISES = 30
 _LEAF_SHARE, _FEWEST_IN_LEAF, _USUAL_IN_LEAF = 0.02, 10, 200
-_ROUNDS = 60
 _RISE_EDGES = np.array(
     [
         *(0.5, 1.5, 2.5, 4.5, 7.5, 8.5, 12.5, 15.5),
@@ -68,7 +67,7 @@ def _rise_edges(rises: Floats) -> Floats:
 def _boosted(rows: tuple[Floats, NDArray[np.int64], Floats], count: int, settings: DemandFitSettings) -> ClassBooster:
     features, classes, weights = rows
     data = lgb.Dataset(features, classes, weight=weights, free_raw_data=True)
-    booster = lgb.train(_parameters(len(classes), count, settings.seed), data, _ROUNDS)
+    booster = lgb.train(_parameters(len(classes), count, settings.seed), data, settings.rounds)
     return ClassBooster(booster.model_to_string(), count, np.any(np.isnan(features), axis=0))
 
 

@@ -37,7 +37,7 @@ _DAY_MINUTES = 1440
 _LEAST_TRIAL_DAYS = 2.0
 
 
-_FIT = DemandFitSettings(row_minutes=2, most_rows=80_000, threads=1)
+_FIT = DemandFitSettings(row_minutes=2, most_rows=80_000, rounds=60, threads=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,18 +23,20 @@ class Choice:
     relative: Mapping[str, float]
 
 
-def chosen(curves: Mapping[str, Sequence[WarmPoint]], candidates: Sequence[str]) -> Choice:
+def chosen(
+    curves: Mapping[str, Sequence[WarmPoint]], candidates: Sequence[str], measure: str = "mean_wait_minutes"
+) -> Choice:
     """The candidate with the least wait at equal cost, on average over costs a little above keep-alive's least.
 
-    Keep-alive alone is among the candidates: it wins where none of them waits less.
+    ``measure`` is the wait that counts. Keep-alive alone wins where no candidate waits less.
     """
     theirs = curves[KEEP_ALIVE]
     least = min(point.cost for point in theirs)
     costs = [least * factor for factor in _ABOVE_LEAST]
-    base = [wait_at(theirs, cost) for cost in costs]
+    base = [wait_at(theirs, cost, measure) for cost in costs]
     relative = {}
     for name in candidates:
-        pairs = [(wait_at(curves[name], cost), wait) for cost, wait in zip(costs, base, strict=True)]
+        pairs = [(wait_at(curves[name], cost, measure), wait) for cost, wait in zip(costs, base, strict=True)]
         known = [ours / wait - 1.0 for ours, wait in pairs if ours is not None and wait]
         if known:
             relative[name] = sum(known) / len(known)

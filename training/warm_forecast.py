@@ -23,7 +23,7 @@ from training.demand_groups import in_groups
 from training.demand_rows import DemandFitSettings, PoolRows, rows_of
 from training.rise_boosters import fit_rises
 
-__all__ = ["RiseForecasts", "rolling_rises"]
+__all__ = ["RiseForecasts", "foreseen", "rolling_rises", "seen_shares"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -72,8 +72,8 @@ def rolling_rises(
         model = _fitted(rows, horizons, until, settings)
         here = slice(cut - first, min(cut + every, stop) - first)
         for one in series:
-            usual = _seen(one, cut, horizons)
-            found[one.pool].append(_foreseen(model, features[one.pool][here], horizons, usual))
+            usual = seen_shares(one, cut, horizons)
+            found[one.pool].append(foreseen(model, features[one.pool][here], horizons, usual))
         if step is not None:
             step()
     by_pool = {name: np.concatenate(parts) for name, parts in found.items()}
@@ -90,7 +90,7 @@ def _fitted(
     return RiseModel({h: b for h, (b, _) in by.items()}, {h: w for h, (_, w) in by.items()})
 
 
-def _seen(series: DemandSeries, cut: int, horizons: tuple[int, ...]) -> Floats:
+def seen_shares(series: DemandSeries, cut: int, horizons: tuple[int, ...]) -> Floats:
     """How often each rise was seen before ``cut``: (horizons, parts)."""
     table = np.zeros((len(horizons), (RISE_LEVELS + 1) * RISE_PARTS))
     past = series.between(0, cut)
@@ -100,7 +100,8 @@ def _seen(series: DemandSeries, cut: int, horizons: tuple[int, ...]) -> Floats:
     return table
 
 
-def _foreseen(model: RiseModel | None, rows: Floats, horizons: tuple[int, ...], usual: Floats) -> NDArray[np.float32]:
+def foreseen(model: RiseModel | None, rows: Floats, horizons: tuple[int, ...], usual: Floats) -> NDArray[np.float32]:
+    """Chances (rows, horizons, parts) of a model where it can read the features, else those ``usual``."""
     table = np.repeat(usual[None].astype(np.float32), len(rows), axis=0)
     if model is not None:
         readable = model.can_read(rows)

@@ -28,36 +28,42 @@ def compared_costs(keep_alive: Sequence[WarmPoint]) -> tuple[float, ...]:
 
 
 def wait_at(points: Sequence[WarmPoint], cost: float, measure: str = "mean_wait_minutes") -> float | None:
-    """``measure`` at ``cost`` on the lower edge of a curve; None below its least cost.
+    """``measure`` at ``cost`` on the lower edge of a curve; None below its least cost, or where it is not known.
 
     A dearer setting that waits longer than a cheaper one is passed over: nobody would choose it. Above its dearest
     setting a policy waits as it does there: nobody has to spend more.
     """
-    ordered = sorted(points, key=lambda point: (point.cost, point.mean_wait_minutes))
     edge: list[WarmPoint] = []
-    for point in ordered:
+    for point in sorted(points, key=lambda point: (point.cost, point.mean_wait_minutes)):
         if not edge or point.mean_wait_minutes < edge[-1].mean_wait_minutes:
             edge.append(point)
-    if not edge or cost < edge[0].cost:
+    found = [getattr(point, measure) for point in edge]
+    if not edge or cost < edge[0].cost or None in found:
         return None
-    return float(np.interp(cost, [p.cost for p in edge], [float(getattr(p, measure)) for p in edge]))
+    return float(np.interp(cost, [point.cost for point in edge], found))
 
 
 def at_equal_cost(curves: Mapping[str, Sequence[WarmPoint]]) -> dict[str, dict[str, WarmAtCost]]:
     """Every policy's wait at the compared costs, and its change against keep-alive's at the same cost."""
-    found: dict[str, dict[str, WarmAtCost]] = {}
-    for cost in compared_costs(curves[KEEP_ALIVE]):
-        theirs = wait_at(curves[KEEP_ALIVE], cost)
-        found[_named(cost)] = {name: _compared(points, cost, theirs) for name, points in curves.items()}
-    return found
+    theirs = curves[KEEP_ALIVE]
+    return {
+        _named(cost): {name: _compared(points, theirs, cost) for name, points in curves.items()}
+        for cost in compared_costs(theirs)
+    }
 
 
-def _compared(points: Sequence[WarmPoint], cost: float, theirs: float | None) -> WarmAtCost:
-    ours = wait_at(points, cost)
-    relative = None if ours is None or not theirs else ours / theirs - 1.0
+def _compared(ours: Sequence[WarmPoint], theirs: Sequence[WarmPoint], cost: float) -> WarmAtCost:
     return WarmAtCost(
-        mean_wait_minutes=ours, relative_to_keep_alive=relative, node_starts=wait_at(points, cost, "node_starts")
+        mean_wait_minutes=wait_at(ours, cost),
+        relative_to_keep_alive=_change(ours, theirs, cost, "mean_wait_minutes"),
+        node_starts=wait_at(ours, cost, "node_starts"),
+        jobs_relative_to_keep_alive=_change(ours, theirs, cost, "wait_per_job_minutes"),
     )
+
+
+def _change(ours: Sequence[WarmPoint], theirs: Sequence[WarmPoint], cost: float, measure: str) -> float | None:
+    wait, other = wait_at(ours, cost, measure), wait_at(theirs, cost, measure)
+    return None if wait is None or not other else wait / other - 1.0
 
 
 def _named(cost: float) -> str:

@@ -44,7 +44,8 @@ class IndexTable:
     def schedule(self, waiting_ratio: float, boot_weight: float, world: WarmWorld) -> WarmSchedule:
         """What the rule asks for where a waiting GPU-minute is worth ``waiting_ratio`` paid ones.
 
-        ``boot_weight`` is the c of the boot rule.
+        ``boot_weight`` is the c of the boot rule. An idle node that is no longer worth keeping stays for a start
+        latency all the same, as the shortest keep-alive has it: that costs nothing measurable and spares starts.
         """
         worth = WAITING_WEIGHT * waiting_ratio
         stake = world.boot_minutes + worth * world.latency_minutes
@@ -53,6 +54,7 @@ class IndexTable:
             setting={"waiting_ratio": waiting_ratio},
             ahead=(self.boot < boot_weight * worth).sum(axis=1) * gpus,
             keep=(self.keep < stake).sum(axis=1) * gpus,
+            patience_minutes=world.latency_minutes,
         )
 
 

@@ -139,7 +139,7 @@ class _Replay:
         self._boots: deque[float] = deque()
         self._ends: list[tuple[float, int, int, list[tuple[int, int]]]] = []
         self._queue: list[int] = []
-        self._needed = 0
+        self._needed = self._waiting_gpus = 0
         self._now = 0.0
         self._used_gpus = 0
         # Plain numbers: single items of arrays are slow to read, and there is one of each a minute.
@@ -221,7 +221,7 @@ class _Replay:
         """A job comes: it starts, or waits while what it lacks is launched."""
         if not self._try(job):
             self._queue.append(job)
-            self._needed = self._nodes_for_queue()
+            self._weigh_queue()
             self._launch(0)
 
     def _try(self, job: int) -> bool:
@@ -237,13 +237,14 @@ class _Replay:
         """Start what fits of the queue, in its order."""
         if self._queue:
             self._queue = [job for job in self._queue if not self._try(job)]
-            self._needed = self._nodes_for_queue()
+            self._weigh_queue()
 
-    def _nodes_for_queue(self) -> int:
-        """Empty nodes that hold the queue, the largest jobs first."""
+    def _weigh_queue(self) -> None:
+        """The GPUs that wait, and the empty nodes that hold them, the largest jobs first."""
         size = self._world.node_gpus
         nodes, left = 0, [0] * (size + 1)
-        for gpus in sorted((int(self._jobs.gpus[job]) for job in self._queue), reverse=True):
+        waiting = sorted((int(self._jobs.gpus[job]) for job in self._queue), reverse=True)
+        for gpus in waiting:
             whole, rest = divmod(gpus, size)
             nodes += whole
             if not rest:
@@ -254,7 +255,7 @@ class _Replay:
             else:
                 left[room] -= 1
             left[room - rest] += 1
-        return nodes
+        self._needed, self._waiting_gpus = nodes, sum(waiting)
 
     def _launch(self, ahead: int) -> None:
         """Order what the queue needs, and ``ahead`` idle nodes beyond."""
@@ -274,7 +275,7 @@ class _Replay:
         self._launch(ahead)
 
     def _in_nodes(self, wanted: float) -> int:
-        used = self._used_gpus if self._schedule.total else 0
+        used = self._used_gpus + self._waiting_gpus if self._schedule.total else 0
         return max(0, math.ceil((wanted - used - self._fleet.free_gpus) / self._world.node_gpus - _DUST))
 
 

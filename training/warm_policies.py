@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.warm_reports import KEEP_ALIVE
 from advisor.features.demand import DemandSeries
-from advisor.planning.warm_quantile import recent_rises
+from advisor.features.recent_rises import recent_rises
 from training.warm_index_schedule import IndexTable
 from training.warm_replay import WarmWorld, held
 from training.warm_schedule import WarmSchedule, keep_alive, static, trailing_maximum
@@ -46,7 +47,8 @@ def families(
         KEEP_ALIVE: keep_alive(stop - first, _KEEP_ALIVE_MINUTES),
         "static": static(stop - first, _fleet_sizes(series, first), _SHORT_MINUTES),
         "trailing_max": [schedule.since(first) for schedule in windows],
-        CLAIRVOYANT: index_sweep(known, 1.0, world),
+        # Who knows what comes has no use for patience.
+        CLAIRVOYANT: [replace(one, patience_minutes=0.0) for one in index_sweep(known, 1.0, world)],
     }
     for name, boot_weight in CANDIDATES.items():
         found[name] = rise_quantiles(series, span) if boot_weight is None else index_sweep(foreseen, boot_weight, world)

@@ -61,6 +61,7 @@ class WarmRun:
     demanded: float
     risen: float
     waits: tuple[Floats, ...]
+    node_gpus: int
 
 
 @dataclass(slots=True)
@@ -146,6 +147,7 @@ def replay_series(demand: Floats, step_minutes: int, schedules: Sequence[WarmSch
         wanted=float(need.sum() * step_minutes),
         demanded=float(gpus.sum() * step_minutes),
         risen=float(np.maximum(np.diff(gpus), 0.0).sum()),
+        node_gpus=world.node_gpus,
         waits=tuple(waits_of(gpus, unmet[:, k]) * step_minutes for k in range(len(schedules))),
     )
 

@@ -302,7 +302,7 @@ def _connected(kubeconfig: Path | None, context: str | None) -> client.ApiClient
 def _no_way_in(kubeconfig: Path | None, error: Exception) -> Refused:
     if kubeconfig is None:
         limit = f"neither a pod's service account nor kubectl's default file can be used: {error}"
-        return Refused("kubeconfig", None, limit, "Give one that kubectl takes (KUBECONFIG).")
+        return Refused("kubeconfig", None, limit, "Give one that kubectl takes.")
     limit = f"it cannot be used: {error}" if kubeconfig.is_file() else "there is no such file"
     return Refused("kubeconfig", str(kubeconfig), limit, "Give one that kubectl takes.")
 

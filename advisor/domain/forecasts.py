@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.units import positive, utc
+from advisor.domain.warm_rules import WarmRule
 from advisor.errors import Defect, Refused
 
 __all__ = [
@@ -325,7 +326,9 @@ class RiseForecast:
     """P(the largest rise of need within h >= j nodes), the raw material of warm capacity.
 
     ``probabilities[i][j - 1]`` belongs to ``horizons_minutes[i]`` and level j = 1, 2, ...; it never
-    falls in h and never rises in j. Need is running + pending GPUs in nodes of ``node_gpus``.
+    falls in h and never rises in j. Need is running + pending GPUs in nodes of ``node_gpus``. ``rule`` is the one that
+    the pool's past speaks for, None where it was never tried, and ``recent_rise_nodes`` what the plain rule asks to
+    have ready, None unless that is the one.
     """
 
     pool: str
@@ -334,6 +337,8 @@ class RiseForecast:
     horizons_minutes: tuple[float, ...]
     probabilities: tuple[tuple[float, ...], ...]
     served: str
+    rule: WarmRule | None = None
+    recent_rise_nodes: int | None = None
 
     def __post_init__(self) -> None:
         """Check the shape and both monotonicities."""

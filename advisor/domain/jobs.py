@@ -12,7 +12,7 @@ from advisor.domain.units import utc
 from advisor.domain.usage import GpuUsage
 from advisor.errors import Refused
 
-__all__ = ["DEFAULT_POOL", "Job", "JobIdentity", "Outcome", "pool_of"]
+__all__ = ["DEFAULT_POOL", "TOLD_BY_NODES", "Job", "JobIdentity", "Outcome", "pool_of"]
 
 DEFAULT_POOL = "default"
 """Pool of a job that names neither a pool nor a GPU kind."""
@@ -40,6 +40,9 @@ _ASKED = (
 )
 """What is known of a job when it is submitted; every other field becomes known, or true, only afterwards."""
 
+TOLD_BY_NODES = ("cpus", "gpu_kind", "image", "nodes")
+"""What a source may learn of a job only from where it runs, though others know it from the request."""
+
 
 class Outcome(StrEnum):
     """How a job ended, where it is known that it did.
@@ -65,7 +68,8 @@ class Job:
     start. ``created_by`` is the object that made its pods, such as ``Job/train-7``; ``restarts`` counts how
     often its containers began anew, ``evictions`` how often it was put back in the queue, and
     ``paused_seconds`` is the time between its runs, in which it held no GPUs. ``usage`` is what it did
-    with its GPUs.
+    with its GPUs. ``told_by_node`` names those of :data:`TOLD_BY_NODES`, in that order, that nobody knew before it was
+    given a node: they are no part of what was asked for.
 
     ``source`` is whose history it is part of, and None where it is part of none: a job asked about, or one that a
     source is just handing over. Two jobs are equal where the same is told of them, wherever it was kept: what tells
@@ -98,6 +102,7 @@ class Job:
     paused_seconds: float = 0.0
     image_pull_seconds: float | None = None
     usage: GpuUsage | None = None
+    told_by_node: tuple[str, ...] = ()
     source: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -118,6 +123,9 @@ class Job:
             raise Refused(
                 "gpus", self.gpus, "a job asks for more than 0 GPUs", "Leave CPU-only work out of the history."
             )
+        if self.told_by_node != tuple(name for name in TOLD_BY_NODES if name in self.told_by_node):
+            limit = f"these alone, in this order: {', '.join(TOLD_BY_NODES)}"
+            raise Refused("told_by_node", self.told_by_node, limit, "Leave out what the request says.")
         self._check_order()
         self._check_outcome()
         self._check_startup()
@@ -217,12 +225,20 @@ class Job:
         return Job(**self._asked())
 
     def _asked(self) -> dict[str, Any]:
+        return {name: self.asked(name) for name in _ASKED}
+
+    def _given(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _ASKED}
+
+    def asked(self, name: str) -> Any:  # noqa: ANN401 - whatever the field holds
+        """What the request says of the field ``name``: None where only the node told it."""
+        return None if name in self.told_by_node else getattr(self, name)
 
     def as_of(self, now: datetime) -> Job | None:
         """This job as it was known at ``now``: no later node, start, end or outcome; None if not yet submitted.
 
-        How often it was restarted, how long it paused and what it did with its GPUs is known once it is gone.
+        How often it was restarted, how long it paused and what it did with its GPUs is known once it is gone, and what
+        its node told once it was given one.
         """
         if self.submit > now:
             return None
@@ -230,8 +246,11 @@ class Job:
         if gone is not None and gone <= now:
             return self
         started = self.start if self.start is not None and self.start <= now else None
+        placed = self.scheduled if self.scheduled is not None else self.start
+        there = placed is not None and placed <= now
         return Job(
-            **self._asked(),
+            **(self._given() if there else self._asked()),
+            told_by_node=self.told_by_node if there else (),
             scheduled=self.scheduled if self.scheduled is not None and self.scheduled <= now else None,
             start=started,
             start_assumed=self.start_assumed,

@@ -46,11 +46,15 @@ class WarmPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmAtCost:
-    """A policy's wait at a cost, between its neighbouring settings; None where the cost lies outside its curve."""
+    """A policy's wait at a cost, between its neighbouring settings; None where every setting costs more.
+
+    ``jobs_relative_to_keep_alive`` compares the mean wait of jobs, whatever their GPUs; None where there are none.
+    """
 
     mean_wait_minutes: float | None
     relative_to_keep_alive: float | None
     node_starts: float | None = None
+    jobs_relative_to_keep_alive: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As one entry of ``at_equal_cost``."""

@@ -175,7 +175,7 @@ class DurationFeatures:
             return
         self._all.add(log_seconds)
         self._all_values = None
-        for group in _groups_of(job, keys_of(job)):
+        for group in _groups_of(job.gpu_kind, keys_of(job)):
             if group is not None:
                 if group not in self._groups:
                     self._groups[group] = RecentValues(_GROUP_WINDOW)
@@ -196,8 +196,9 @@ class DurationFeatures:
     def row(self, job: Job, now: datetime, memo: Memo | None = None) -> Floats:
         """The features of ``job`` as if submitted at ``now``, one number per column of the schema.
 
-        Only what the request says of itself is read from ``job``: never its start, end, outcome or usage. Jobs that
-        are asked about together may share a ``memo``, empty at first, for as long as nothing is told and ``now`` stays.
+        Only what the request says of itself is read from ``job``: never its start, end, outcome or usage, nor what its
+        node told. Jobs that are asked about together may share a ``memo``, empty at first, for as long as nothing is
+        told and ``now`` stays.
         """
         moment = now.timestamp()
         keys = keys_of(job)
@@ -210,14 +211,14 @@ class DurationFeatures:
         for history in (same, owner, called):
             values += _once(memo, history, history.values, moment)
         values.append(math.nan if outcome is None else _OUTCOME_CODES[outcome])
-        for group in _groups_of(job, keys):
+        for group in _groups_of(job.asked("gpu_kind"), keys):
             values += self._of_group(group)
         values += _once(memo, self, self._of_all, moment)
         values += (
             now.hour + now.minute / 60.0 if job.calendar_known else math.nan,
             job.gpus,
-            math.nan if job.nodes is None else job.nodes,
-            math.nan if job.cpus is None else job.cpus,
+            _number(job.asked("nodes")),
+            _number(job.asked("cpus")),
             math.nan if job.priority is None else job.priority,
             math.log(job.time_limit_seconds) if job.time_limit_seconds else math.nan,
         )
@@ -276,6 +277,10 @@ def _once(memo: Memo | None, of: object, make: Callable[[float], list[float]], m
     return found
 
 
-def _groups_of(job: Job, keys: JobKeys) -> tuple[tuple[object, ...] | None, ...]:
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _groups_of(gpu_kind: str | None, keys: JobKeys) -> tuple[tuple[object, ...] | None, ...]:
     """Namespace, GPU kind and GPU count, as far as the job has them: coarse keys of which only levels are known."""
-    return keys.namespace, None if job.gpu_kind is None else ("kind", job.gpu_kind), keys.gpus
+    return keys.namespace, None if gpu_kind is None else ("kind", gpu_kind), keys.gpus

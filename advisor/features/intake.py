@@ -165,8 +165,8 @@ def _still_true(known: _Known, job: Job) -> bool:
 
 
 def _end(job: Job) -> tuple[object, ...]:
-    """What an end teaches: how long the job ran, how it ended and what it did with its GPUs."""
-    return (job.start, job.gone_at, job.outcome, job.paused_seconds, job.usage)
+    """What an end teaches: how long the job ran, how it ended, on what kind of GPU and what it did with its GPUs."""
+    return (job.start, job.gone_at, job.outcome, job.paused_seconds, job.gpu_kind, job.usage)
 
 
 def _request(job: Job) -> Job:

@@ -36,7 +36,7 @@ def keys_of(job: Job) -> JobKeys:
     """The keys of ``job``: its owner is the user, else the namespace; jobs that name neither are one group.
 
     The namespace is a level of its own where it is not the owner. A name counts by its template, an image
-    stands in where there is no name.
+    stands in where there is no name and the request has one.
 
     >>> from datetime import UTC, datetime
     >>> job = Job(id="1", submit=datetime(2026, 1, 1, tzinfo=UTC), gpus=2, namespace="vision", name="eval-17")
@@ -52,7 +52,7 @@ def keys_of(job: Job) -> JobKeys:
         kind, name = "namespace", job.namespace
     else:
         kind, name = "anyone", ""
-    called = job.name or job.image
+    called = job.name or job.asked("image")
     template = None if called is None else template_of(called)
     named = None if template is None else (kind, name, job.gpus, template)
     return JobKeys(named, (kind, name, job.gpus), (kind, name), namespace, ("gpus", job.gpus), ALL)

@@ -6,8 +6,9 @@ recent days favour; and the forecast says which, with how much skill, and why.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -15,14 +16,17 @@ from numpy.typing import NDArray
 
 from advisor.domain.forecasts import DemandForecast, HorizonForecast, RiseForecast
 from advisor.domain.units import SECONDS_PER_MINUTE, shown_duration, utc
+from advisor.domain.warm_rules import WarmRule
 from advisor.errors import Refused
 from advisor.features.demand import DemandSeries
+from advisor.features.demand_releases import ReleasesNow
 from advisor.features.demand_table import MEMORY_MINUTES, feature_rows
+from advisor.features.recent_rises import recent_rises
 from advisor.forecast.demand_baselines import LEVELS, BaselineTables, baseline_quantiles
 from advisor.forecast.demand_gate import MODEL
 from advisor.forecast.demand_law import ChangeLaw
 from advisor.forecast.demand_model import DemandModel, PoolHorizon, PoolRecord
-from advisor.forecast.demand_rise import RISE_LEVELS, RiseFrequencies, free_parts, rise_horizons
+from advisor.forecast.demand_rise import RISE_LEVELS, RISE_PARTS, RiseFrequencies, free_parts, rise_horizons
 
 __all__ = [
     "DEFAULT_HORIZONS",
@@ -59,6 +63,7 @@ _MEDIAN = LEVELS.index(0.5)
 _EVEN_ODDS = np.array([0.45, 0.55])
 _FRESH_STEPS = 3
 _FRESH_MINUTES = 10.0
+_DUST = 1e-6
 _FALLBACKS = ("constant", "persistence")
 _MEDIAN_HELD = "the median is held at the present demand: the model had no skill against persistence there"
 
@@ -89,13 +94,17 @@ def median_held(gpus: Floats, now: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A series as known at a moment, its newest known sample, and what keeps the model from speaking."""
+    """A series as known at a moment, its newest known sample, and what keeps the model from speaking.
+
+    ``releases`` are those foreseen of the jobs that run, by horizon; empty where nobody told.
+    """
 
     series: DemandSeries
     at: int
     record: PoolRecord | None
     objection: str | None
     rows: Floats | None
+    releases: Mapping[int, ReleasesNow] = field(default_factory=dict)
 
 
 class DemandForecaster:
@@ -114,8 +123,17 @@ class DemandForecaster:
         self._version = version
         self._horizons = horizons_minutes if model is None else model.horizons_minutes
 
-    def forecast(self, series: DemandSeries, now: datetime) -> DemandForecast:
+    def told_of_releases(self, pool: str) -> tuple[int, ...]:
+        """The horizons (minutes) at which ``pool`` is better forecast if it is told what running jobs may release."""
+        model = self._model
+        return () if model is None else tuple(h for h in self._horizons if model.lower_model(pool, h) is not None)
+
+    def forecast(
+        self, series: DemandSeries, now: datetime, releases: Mapping[int, ReleasesNow] | None = None
+    ) -> DemandForecast:
         """Demand of a pool at each horizon, from what ``series`` knew at ``now``.
+
+        ``releases`` by horizon sharpen the quantiles below the median where :meth:`told_of_releases` names it.
 
         Without any known sample there are no horizons. A series that has fallen silent is frozen at its last
         known demand, without skill, so that nothing is scaled down because nobody looked.
@@ -129,9 +147,10 @@ class DemandForecaster:
         silence = utc(now, "now") - known.time_at(at)
         if silence > _patience(series):
             return self._frozen(series.pool, now, gpus_now, silence)
-        asked = self._prepare(known, at)
+        asked = replace(self._prepare(known, at), releases=releases or {})
         answers = [self._horizon(asked, h) for h in self._horizons if h % series.step_minutes == 0]
-        reasons = [asked.objection, *_by_horizon(answers), *series.notes]
+        told = [self._said_of_releases(asked, horizon) for horizon, _ in answers if horizon.served == MODEL]
+        reasons = [asked.objection, *_by_horizon(answers), *told, *series.notes]
         served = any(horizon.served == MODEL for horizon, _ in answers)
         return DemandForecast(
             pool=series.pool,
@@ -150,11 +169,15 @@ class DemandForecaster:
         """
         known = series.until(now)
         at = known.last_known
+        rule = recent = None
         if at is None or utc(now, "now") - known.time_at(at) > _patience(series):
             horizons = rise_horizons(series.step_minutes)
             table, served = np.zeros((len(horizons), RISE_LEVELS)), UNKNOWN
         else:
-            table, horizons, served = self._rise_table(self._prepare(known, at))
+            asked = self._prepare(known, at)
+            table, horizons, served = self._rise_table(asked)
+            rule = None if asked.record is None or asked.objection is not None else asked.record.warm_rule
+            recent = _recent_rise_nodes(known, at, rule)
         return RiseForecast(
             pool=series.pool,
             made_at=now,
@@ -162,6 +185,8 @@ class DemandForecaster:
             horizons_minutes=horizons,
             probabilities=tuple(tuple(float(p) for p in row) for row in table),
             served=served,
+            rule=rule,
+            recent_rise_nodes=recent,
         )
 
     def rises_at(self, series: DemandSeries, at: Indices) -> Floats:
@@ -246,7 +271,34 @@ class DemandForecaster:
         demand = asked.series.demand[[asked.at]]
         gpus = model_quantiles(model.law(asked.rows), demand, asked.series.node_gpus, fitted.levels)
         first: Floats = (median_held(gpus, demand) if fitted.verdict.holds_median else gpus)[0]
+        lower = self._from_releases(asked, horizon)
+        if lower is not None:
+            first[:_MEDIAN] = np.minimum(lower[:_MEDIAN], first[_MEDIAN])
         return first
+
+    def _from_releases(self, asked: _Asked, horizon: int) -> Floats | None:
+        """Quantiles by the model that knows releases; None where it must not speak or was not told."""
+        model = None if self._model is None else self._model.lower_model(asked.series.pool, horizon)
+        releases = asked.releases.get(horizon)
+        if model is None or releases is None or asked.rows is None:
+            return None
+        rows = np.append(asked.rows[0], releases.row(asked.series.node_gpus))[None]
+        if not model.booster.can_read(rows)[0]:
+            return None
+        demand = asked.series.demand[[asked.at]]
+        gpus: Floats = model_quantiles(model.law(rows), demand, asked.series.node_gpus, np.array(LEVELS))[0]
+        return gpus
+
+    def _said_of_releases(self, asked: _Asked, horizon: HorizonForecast) -> str | None:
+        minutes = horizon.horizon_minutes
+        releases = asked.releases.get(minutes)
+        if releases is None or self._from_releases(asked, minutes) is None:
+            return None
+        law = releases.law
+        return (
+            f"{minutes} min: below the median it is told of the {releases.gpus.sum():g} GPUs that run: about "
+            f"{law.mean:.3g} come free by then, nine times in ten {law.quantile(0.1):g} or more"
+        )
 
     def _frozen(self, pool: str, now: datetime, gpus: float, silence: timedelta) -> DemandForecast:
         held = np.full(len(LEVELS), gpus)
@@ -258,6 +310,15 @@ class DemandForecaster:
             horizons=tuple(_horizon_forecast(h, held, None, _FALLBACKS[1]) for h in self._horizons),
             reasons=(f"nothing seen of pool {pool} for {silent}: frozen at its last known demand",),
         )
+
+
+def _recent_rise_nodes(known: DemandSeries, at: int, rule: WarmRule | None) -> int | None:
+    """Nodes beyond the GPUs free on those in use that the plain rule has ready; None where another rule is followed."""
+    if rule is None or rule.quantile is None:
+        return None
+    gpus = recent_rises(known.demand[: at + 1], known.step_minutes, at, np.array([rule.quantile]))[0, 0]
+    free = float(free_parts(known, np.array([at]))[0]) / RISE_PARTS
+    return max(0, math.ceil(float(gpus) / known.node_gpus - free - _DUST))
 
 
 def _by_horizon(answers: Sequence[tuple[HorizonForecast, str | None]]) -> list[str]:

@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 from advisor.domain.units import counted
 
-__all__ = ["CONSTANT", "FULL_WINDOW_DAYS", "MODEL", "PERSISTENCE", "DailyLosses", "GateVerdict", "judged"]
+__all__ = [
+    "CONSTANT",
+    "FULL_WINDOW_DAYS",
+    "MODEL",
+    "PERSISTENCE",
+    "DailyLosses",
+    "GateVerdict",
+    "LowerVerdict",
+    "judged",
+    "judged_lower",
+]
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +36,7 @@ FULL_WINDOW_DAYS = 14
 """Days of recent losses that a verdict is made from."""
 
 _FEWEST_DAYS = 2
+_FEWEST_DAYS_OF_RELEASES = 4
 _CLEARLY = 3.0
 _MEDIAN_ALLOWED = 1.02
 _CERTAIN = 1e6
@@ -67,6 +78,36 @@ class DailyLosses:
     baselines: Mapping[str, Floats]
     model_median: Floats
     persistence_median: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class LowerVerdict:
+    """Whether the quantiles below the median are told what running jobs may release, and the evidence.
+
+    ``saving`` is the share of their loss that this saved on ``days`` days; None where too few were scored.
+    """
+
+    served: bool
+    days: int
+    saving: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain fields."""
+        return asdict(self)
+
+
+def judged_lower(told: Floats, untold: Floats) -> LowerVerdict:
+    """Judge daily losses of a model that was told releases against those of one that was not.
+
+    It is served where the mean daily saving is above one standard error: releases come from another model, whose
+    faults must not enter on chance.
+    """
+    days = int(told.size)
+    if days < _FEWEST_DAYS_OF_RELEASES:
+        return LowerVerdict(served=False, days=days, saving=None)
+    total = float(untold.sum())
+    saving = 1.0 - float(told.sum()) / total if total > 0 else 0.0
+    return LowerVerdict(served=_t(untold - told) > 1.0, days=days, saving=saving)
 
 
 def judged(losses: DailyLosses) -> GateVerdict:

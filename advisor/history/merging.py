@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from advisor.domain.accounts import EndTold, JobAccount, JobRun
-from advisor.domain.jobs import Job, Outcome
+from advisor.domain.jobs import TOLD_BY_NODES, Job, Outcome
 from advisor.errors import Refused
 
 __all__ = ["Known", "Sight", "merged"]
@@ -106,6 +106,7 @@ def _with_what_went_before(stored: Known, told: Known, back_to: datetime) -> Kno
             **_counts(stored, now, runs),
             **{name: _either(before, now, name) for name in _IF_UNKNOWN},
             **{name: _most(before, now, name) for name in _MOST_COUNTS},
+            told_by_node=tuple(name for name in TOLD_BY_NODES if name in before.told_by_node + now.told_by_node),
         ),
         replace(told.account, runs=runs),
     )

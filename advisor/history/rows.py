@@ -69,6 +69,7 @@ COLUMNS: tuple[str, ...] = (
     "evictions",
     "paused_seconds",
     "image_pull_seconds",
+    "told_by_node",
     *USAGE_COLUMNS,
 )
 """What a source tells of a job."""
@@ -137,6 +138,7 @@ def row_of(job: Job) -> Row:
         job.evictions,
         float(job.paused_seconds),
         _number(job.image_pull_seconds),
+        ",".join(job.told_by_node) or None,
         *(_NOT_MEASURED if job.usage is None else _usage_row(job.usage)),
     )
 
@@ -163,7 +165,7 @@ def job_of(row: Row) -> Job:
     identity, submit, gpus, start, end, outcome, last_seen, *told = row[:_BEFORE_USAGE]
     user, namespace, name, image, gpu_kind, pool, cpus, nodes, priority, time_limit_seconds, *more = told
     start_assumed, calendar_known, scheduled, *runs = more
-    created_by, restarts, evictions, paused_seconds, image_pull_seconds = runs
+    created_by, restarts, evictions, paused_seconds, image_pull_seconds, told_by_node = runs
     return Job(
         id=identity,
         submit=from_microseconds(submit),
@@ -190,6 +192,7 @@ def job_of(row: Row) -> Job:
         evictions=evictions,
         paused_seconds=paused_seconds,
         image_pull_seconds=image_pull_seconds,
+        told_by_node=() if told_by_node is None else tuple(told_by_node.split(",")),
         usage=_usage_of(row[_BEFORE_USAGE:_TOLD]),
         source=row[_TOLD] if len(row) > _TOLD else None,
     )

@@ -45,6 +45,7 @@ JOBS = Table(
     Column("evictions", BigInteger),
     Column("paused_seconds", Double, nullable=False, server_default="0"),
     Column("image_pull_seconds", Double),
+    Column("told_by_node", Text),
     Column("usage_compute_mean", Double),
     Column("usage_compute_p95", Double),
     Column("usage_compute_peak", Double),

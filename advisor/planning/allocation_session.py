@@ -166,7 +166,7 @@ class AllocationSession:
                 self.fleets[fit.pool],
                 _needs(fit),
                 task.request.gpu_kind,
-                terms.start_latency_seconds,
+                terms.start_latency_of(fit.pool),
                 wait=terms.wait_for_release,
             )
             for fit in fits

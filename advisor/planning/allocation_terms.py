@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from advisor.domain.units import finite, positive
 from advisor.errors import Refused
@@ -21,9 +22,10 @@ class AllocationTerms:
     once, unless ``batch_when_idle``. A window shorter than ``minimum_slice_minutes`` is never
     granted by itself. At most ``longest_grant`` slices are granted at a time, the rest by renewal.
 
-    ``elastic`` says that pools may start nodes within their limits, ready ``start_latency_seconds``
-    after they are asked for; with ``wait_for_release`` a GPU that is expected free sooner is waited for
-    instead. ``most_gpus_unlimited`` is the largest request believed of a pool without a GPU limit.
+    ``elastic`` says that pools may start nodes within their limits, ready ``start_latency_seconds`` after they are
+    asked for, in a pool among ``start_latencies`` after so many seconds; with ``wait_for_release`` a GPU that is
+    expected free sooner is waited for instead. ``most_gpus_unlimited`` is the largest request believed of a pool
+    without a GPU limit.
     """
 
     duration_level: float = 0.5
@@ -35,6 +37,7 @@ class AllocationTerms:
     longest_grant: int = 96
     elastic: bool = True
     start_latency_seconds: float = 300.0
+    start_latencies: Mapping[str, float] = field(default_factory=dict)
     wait_for_release: bool = False
     most_gpus_unlimited: int = 1024
 
@@ -52,6 +55,13 @@ class AllocationTerms:
         for name in ("batch_z", "start_latency_seconds"):
             if finite(getattr(self, name), name) < 0:
                 raise Refused(name, getattr(self, name), "it must be 0 or more", "Use 0 for none.")
+        for pool, seconds in self.start_latencies.items():
+            if finite(seconds, "start_latencies") < 0:
+                raise Refused("start_latencies", f"{pool}: {seconds}", "it must be 0 or more", "Use 0 for none.")
         for name in ("longest_grant", "most_gpus_unlimited"):
             if getattr(self, name) < 1:
                 raise Refused(name, getattr(self, name), "it must be 1 or more", "Use a positive count.")
+
+    def start_latency_of(self, pool: str) -> float:
+        """Seconds from asking for a node of ``pool`` to a usable GPU."""
+        return self.start_latencies.get(pool, self.start_latency_seconds)

@@ -194,10 +194,10 @@ def build_fleet(
 
 def _until_ready(node: Node, outlook: Outlook) -> float:
     """Seconds until a booting node is expected; an overdue one any moment, past the start-up timeout unknown."""
-    age = (outlook.now - node.created).total_seconds()
-    if age > max(_START_TIMEOUT_SECONDS, outlook.terms.start_latency_seconds):
+    age, latency = (outlook.now - node.created).total_seconds(), outlook.terms.start_latency_of(node.pool)
+    if age > max(_START_TIMEOUT_SECONDS, latency):
         return float(np.inf)
-    return max(outlook.terms.start_latency_seconds - age, _OVERDUE_SECONDS)
+    return max(latency - age, _OVERDUE_SECONDS)
 
 
 def _ended(workload: Workload, remaining: DurationDistribution | None, now: datetime) -> Floats:

@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 
 _TYPICAL_SHARE = 0.95
 _LARGEST_NODE_GPUS = 8
+_LAST_BIT = 1e-9
 _LARGEST_NODE_CPU_MILLI = 128_000
 _LOW_WEIGHT, _HIGH_WEIGHT = 1.38, 0.55
 _CPU_LEFT_WEIGHT = 0.03
@@ -140,7 +141,8 @@ class FragmentationGradient:
     def __call__(self, options: Options) -> Floats:
         """See :class:`PlacementCost`."""
         gain = self.usual.fragmentation(options.before)[:, None] - self.usual.fragmentation(options.after)
-        return -np.floor(100.0 / (1.0 + np.exp(-gain / MILLI)))
+        # A gain of nothing scores 50 whatever the last bit of a sum says.
+        return -np.floor(100.0 / (1.0 + np.exp(-gain / MILLI)) + _LAST_BIT)
 
 
 class StrandedAndWasted:

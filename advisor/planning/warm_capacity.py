@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile
 
@@ -28,6 +28,7 @@ from advisor.domain.forecasts import RiseForecast
 from advisor.domain.nodepools import NodePool
 from advisor.domain.plans import WarmCurvePoint, WarmPlan
 from advisor.domain.units import counted, finite, positive, shown_duration, utc
+from advisor.domain.warm_rules import WarmRuleName
 from advisor.errors import Refused
 from advisor.planning.costs import Prices, break_even_minutes, gpu_cost, idle_cost, waiting_cost, waiting_ratio
 from advisor.planning.warm_index import boot_ahead, expected_idle, keep_idle, ladder
@@ -107,7 +108,7 @@ class _Rises:
 
 
 def plan_warm(rise: RiseForecast | None, pool: NodePool, prices: Prices, terms: WarmTerms, now: datetime) -> WarmPlan:
-    """Warm nodes and keep-alive of one pool.
+    """Warm nodes and keep-alive of one pool, by the rule that the pool's own past speaks for, else by the index rule.
 
     Without a rise forecast that may be acted on: no node is booted ahead, and idle nodes stay for the
     break-even time, which needs no forecast and costs at most twice what foresight would. Both are stated.
@@ -119,16 +120,29 @@ def plan_warm(rise: RiseForecast | None, pool: NodePool, prices: Prices, terms: 
     refusal = _why_not(rise, pool, terms, now)
     if rise is None or refusal is not None:
         return _default_plan(pool, prices, terms, (refusal or _NO_FORECAST, *stated))
+    rule = rise.rule
+    if rule is None:
+        return _index_plan(rise, pool, (prices, terms), stated)
+    chosen = (f"{rule.words} is followed: {rule.reason}", *stated)
+    if rule.name is WarmRuleName.KEEP_ALIVE:
+        return _default_plan(pool, prices, terms, chosen)
+    if rule.name is WarmRuleName.RISE_QUANTILE and rise.recent_rise_nodes is not None:
+        return _recent_rises_plan(rise, rise.recent_rise_nodes, pool, terms, chosen)
+    return _index_plan(rise, pool, (prices, replace(terms, boot_weight=rule.boot_weight or terms.boot_weight)), chosen)
+
+
+def _index_plan(rise: RiseForecast, pool: NodePool, at: tuple[Prices, WarmTerms], stated: tuple[str, ...]) -> WarmPlan:
+    """What the index rule says."""
+    prices, terms = at
     rises = _ladder(rise, terms.latency_minutes)
     curve = tuple(_point(rises, level, rise.node_gpus, prices, terms) for level in range(rises.levels))
     stake = break_even_minutes(prices, terms.latency_minutes, weight=terms.waiting_weight)
     keep = _leading(keep_idle(rises.minutes, rises.probability, stake))
     boot = _leading(point.saving_per_hour > point.cost_per_hour for point in curve)
     wanted = boot
-    boot = min(max(boot, terms.least_nodes), terms.most_nodes)
-    keep = min(max(keep, terms.least_nodes), terms.most_nodes)
+    boot = _bounded(boot, terms)
+    keep = _bounded(keep, terms)
     keep_alive, why = _keep_alive(rises, boot, keep, prices, terms)
-    reasons = [_boot_reason(curve, boot, wanted, (prices, rise.node_gpus)), why, *stated]
     return WarmPlan(
         pool=pool.name,
         warm_gpus=boot * rise.node_gpus,
@@ -139,9 +153,38 @@ def plan_warm(rise: RiseForecast | None, pool: NodePool, prices: Prices, terms: 
         start_latency_seconds=terms.latency_minutes * 60.0,
         served=rise.served,
         curve=curve,
-        reasons=tuple(reasons),
+        reasons=(_boot_reason(curve, boot, wanted, (prices, rise.node_gpus)), why, *stated),
         keep_alive_reasons=(why, *stated),
     )
+
+
+def _recent_rises_plan(
+    rise: RiseForecast, nodes: int, pool: NodePool, terms: WarmTerms, stated: tuple[str, ...]
+) -> WarmPlan:
+    """Ready for the rises of the last day: as many nodes as their quantile asks for beyond what is free."""
+    ready = _bounded(nodes, terms)
+    shortest = max(terms.shortest_keep_alive_seconds, terms.latency_minutes * 60.0)
+    text = f"{counted(ready, 'node')} ready ahead of need, for rises within ten minutes as in the last day"
+    if ready != nodes:
+        text += f" (bounds; the rises ask for {nodes})"
+    why = _shortest_reason(shortest, terms)
+    return WarmPlan(
+        pool=pool.name,
+        warm_gpus=ready * rise.node_gpus,
+        boot_nodes=ready,
+        keep_nodes=ready,
+        node_gpus=rise.node_gpus,
+        keep_alive_seconds=_whole_minutes(shortest),
+        start_latency_seconds=terms.latency_minutes * 60.0,
+        served=WarmRuleName.RISE_QUANTILE.value,
+        curve=(),
+        reasons=(text, why, *stated),
+        keep_alive_reasons=(why, *stated),
+    )
+
+
+def _bounded(nodes: int, terms: WarmTerms) -> int:
+    return min(max(nodes, terms.least_nodes), terms.most_nodes)
 
 
 def _why_not(rise: RiseForecast | None, pool: NodePool, terms: WarmTerms, now: datetime) -> str | None:

@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from advisor.domain.accounts import EndTold, JobAccount, JobRun
-from advisor.domain.jobs import Job, Outcome
+from advisor.domain.jobs import TOLD_BY_NODES, Job, Outcome
 from advisor.errors import Refused
 from advisor.telemetry.pods import TAKEN_BY_THE_SYSTEM, CreatorRecord, PodRecord
 from advisor.telemetry.tally import RejectionTally
@@ -144,14 +144,13 @@ class _Piece:
             namespace=namespace,
             name=name,
             gpus=self._gpus(),
-            nodes=len({pod.node for pod in pods if pod.node is not None}) or None,
             created_by=None if creator is None else creator.shown,
             restarts=sum(pod.restarts for pod in pods) + self._retries(runs) if pods else None,
             evictions=self._evictions(runs),
             paused_seconds=_paused(runs),
             image_pull_seconds=max(pulls) if (pulls := self._known("image_pull_seconds")) else None,
-            cpus=sum(cpus) if (cpus := [pod.cpus for pod in pods if pod.cpus is not None]) else None,
-            **self._first_known(),
+            cpus=self._cpus(),
+            **self._described(),
             **ending,
         )
 
@@ -171,14 +170,18 @@ class _Piece:
     def _known(self, field: str) -> list[Any]:
         return [value for pod in self.pods if (value := getattr(pod, field)) is not None]
 
-    def _first_known(self) -> dict[str, Any]:
-        """What is the same for all pods, from the first that knows it."""
+    def _described(self) -> dict[str, Any]:
+        """What is the same for all pods: from what asks for it, else from the first whose node tells."""
         found: dict[str, Any] = {}
+        nodes = len(set(self._known("node"))) or None
+        told = set() if nodes is None else {"nodes"}
         for field in ("gpu_kind", "pool", "priority", "time_limit_seconds", "user", "image"):
-            values = self._known(field)
-            of_creator = getattr(self.creator, field, None)
-            found[field] = values[0] if values else of_creator
-        return found
+            asked = [getattr(pod, field) for pod in self.pods if field not in pod.told_by_node]
+            known = [value for value in (*asked, getattr(self.creator, field, None)) if value is not None]
+            if not known and (known := self._known(field)):
+                told.add(field)
+            found[field] = known[0] if known else None
+        return {**found, "nodes": nodes, "told_by_node": tuple(name for name in TOLD_BY_NODES if name in told)}
 
     def _runs(self, submit: datetime) -> list[JobRun]:
         """When any pod ran, overlapping stretches joined, in order."""
@@ -215,9 +218,24 @@ class _Piece:
         """The most GPUs its pods held or wanted at one time; the template's where no pod is known."""
         if not self.pods and self.creator is not None:
             return (self.creator.gpus_per_pod or 0.0) * (self.creator.parallelism or 1)
-        changes = [(pod.created, 1, pod.gpus) for pod in self.pods]
-        changes += [(max(gone, pod.created), 0, -pod.gpus) for pod in self.pods if (gone := pod.gone) is not None]
-        held, most = 0.0, max(pod.gpus for pod in self.pods)
+        return self._most([pod.gpus for pod in self.pods])
+
+    def _cpus(self) -> float | None:
+        """The same of CPUs."""
+        if not self.pods and self.creator is not None:
+            each = self.creator.cpus_per_pod
+            return None if each is None else each * (self.creator.parallelism or 1)
+        return self._most([pod.cpus or 0.0 for pod in self.pods]) if self._known("cpus") else None
+
+    def _most(self, amounts: Sequence[float]) -> float:
+        """The most that its pods, of which each holds its amount from its creation on, held at one time."""
+        changes = [(pod.created, 1, amount) for pod, amount in zip(self.pods, amounts, strict=True)]
+        changes += [
+            (max(gone, pod.created), 0, -amount)
+            for pod, amount in zip(self.pods, amounts, strict=True)
+            if (gone := pod.gone) is not None
+        ]
+        held, most = 0.0, max(amounts)
         for _, _, change in sorted(changes):
             held += change
             most = max(most, held)

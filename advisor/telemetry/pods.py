@@ -55,9 +55,10 @@ class CreatorRecord:
     """An object that creates pods: a Kubernetes Job, a JobSet, a PyTorchJob and so on.
 
     ``created`` tells two objects of one name apart, ``uid`` too where the source knows it. ``started``,
-    ``ended`` and ``outcome`` are what its own status says. ``gpus_per_pod`` is what its template asks for, None where
-    the source does not show it. ``evictions`` counts how often it was suspended after it had run; ``partial`` says
-    that earlier runs are known to be missing. ``last_seen`` is up to when it is known to have been there.
+    ``ended`` and ``outcome`` are what its own status says. ``gpus_per_pod`` and ``cpus_per_pod`` are what its template
+    asks for, None where the source does not show it. ``evictions`` counts how often it was suspended after it had run;
+    ``partial`` says that earlier runs are known to be missing. ``last_seen`` is up to when it is known to have been
+    there.
     ``by_its_pods`` says that nothing is told of it but its name, so that it was created when its first known pod was.
     """
 
@@ -73,6 +74,7 @@ class CreatorRecord:
     parallelism: int | None = None
     completions: int | None = None
     gpus_per_pod: float | None = None
+    cpus_per_pod: float | None = None
     gpu_kind: str | None = None
     suspended: bool = False
     evictions: int = 0
@@ -101,7 +103,8 @@ class PodRecord:
     ``gpus`` are physical. ``started`` is when its first container began to run, ``ended`` when the last stopped; a
     pod that vanished has the end its source inferred (``vanished``), and outcome ``CENSORED`` with ``last_seen`` where
     nobody knows. ``creator`` is the object whose work it does, None for a pod of its own. ``reason`` is Kubernetes'
-    word for why it ended (``Evicted``, ``OOMKilled``).
+    word for why it ended (``Evicted``, ``OOMKilled``). ``told_by_node`` is as that of a
+    :class:`~advisor.domain.jobs.Job`.
     """
 
     uid: str
@@ -127,6 +130,7 @@ class PodRecord:
     time_limit_seconds: float | None = None
     user: str | None = None
     image: str | None = None
+    told_by_node: tuple[str, ...] = ()
     placeholder: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
 

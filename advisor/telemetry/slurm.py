@@ -151,8 +151,7 @@ class _Reading:
         notes += self._lines.notes()
         if said["requeued"]:
             notes.append(
-                "jobs that ran more than once, of which the last run counts, waiting since the first submission: "
-                f"{said['requeued']}"
+                f"jobs that ran more than once, begun with their first run and paused between two: {said['requeued']}"
             )
         if said["het"]:
             notes.append(f"parts of heterogeneous jobs, read as jobs of their own: {said['het']}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from advisor.domain.jobs import TOLD_BY_NODES
 from advisor.telemetry.interpret import Unfit
 from advisor.telemetry.mapping import TimeKind, TimeRule
 from advisor.telemetry.slurm_arrays import MOST_TASKS, job_ids
@@ -81,8 +83,9 @@ class SacctLines:
             namespace=text.get("account") or None,
             pool=_partition(text) or None,
             name=text.get("jobname") or None,
-            cpus=self._first_count(text, "alloccpus", "ncpus", "reqcpus"),
+            cpus=self._cpus(text),
             nodes=nodes,
+            told_by_node=() if fate is Fate.WAITS else self._told_by_node(text, asked, nodes),
             priority=count_in(text.get("priority", "")),
         )
         self.mixed += asked.mixed
@@ -128,8 +131,27 @@ class SacctLines:
             raise Unfit("shared_gpus", f"parts of GPUs (shard, MPS or MIG): {dict(text)}")
         raise NoGpus(_partition(text))
 
+    def _told_by_node(self, text: Mapping[str, str], asked: GpuAsk, nodes: int | None) -> tuple[str, ...]:
+        """What only the allocation says: while a job waits, no column tells it."""
+        told = {
+            "cpus": self._first_count(text, "reqcpus") is None and self._cpus(text) is not None,
+            "gpu_kind": asked.kind is not None and asked.kind not in self._kinds_asked(text),
+            "nodes": self._first_count(text, "reqnodes", "nnodes") is None and nodes is not None,
+        }
+        return tuple(name for name in TOLD_BY_NODES if told.get(name, False))
+
+    def _kinds_asked(self, text: Mapping[str, str]) -> Iterator[str | None]:
+        """The kinds of GPU that requests name."""
+        for column in self._gpu_columns:
+            if column.startswith("req"):
+                with suppress(Unfit):
+                    yield gpus_in(text[column]).kind
+
+    def _cpus(self, text: Mapping[str, str]) -> int | None:
+        return self._first_count(text, "reqcpus", "alloccpus", "ncpus")
+
     def _nodes(self, text: Mapping[str, str]) -> int | None:
-        return self._first_count(text, "allocnodes", "nnodes", "reqnodes")
+        return self._first_count(text, "reqnodes", "nnodes", "allocnodes")
 
     def _first_count(self, text: Mapping[str, str], *columns: str) -> int | None:
         """The first count above zero: a job that waits has no nodes and CPUs yet, and is told by what it asks for."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from advisor.domain.jobs import Job, Outcome
 from advisor.telemetry.interpret import Unfit
 from advisor.telemetry.slurm_fields import Fate
 
-__all__ = ["SacctRun", "job_of", "joined", "knowledge", "overdue"]
+__all__ = ["EarlierRun", "SacctRun", "job_of", "joined", "knowledge", "overdue"]
 
 _OUTCOMES = {
     Fate.COMPLETED: Outcome.COMPLETED,
@@ -21,6 +22,14 @@ _OUTCOMES = {
 }
 # Slurm ends a job within minutes of its limit; one that "runs" a day beyond it is a record nobody closed.
 _GRACE = timedelta(days=1)
+
+
+class EarlierRun(NamedTuple):
+    """A run of a job before its last one; ``taken`` says that the system ended it."""
+
+    start: datetime
+    end: datetime
+    taken: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +59,8 @@ class SacctRun:
     cpus: float | None
     nodes: int | None
     priority: int | None
+    told_by_node: tuple[str, ...] = ()
+    earlier: tuple[EarlierRun, ...] = ()
 
     @property
     def waits(self) -> bool:
@@ -70,8 +81,21 @@ def knowledge(run: SacctRun) -> int:
 
 
 def joined(runs: Sequence[SacctRun]) -> SacctRun:
-    """One run that stands for all ``runs`` of a job, given in order: the last, waiting since the first submission."""
-    return replace(runs[-1], submit=runs[0].submit)
+    """One run that stands for all ``runs`` of a job, given in order: the last, waiting since the first submission.
+
+    Of ``earlier`` ones those count of which start and end are known.
+    """
+    return replace(runs[-1], submit=runs[0].submit, earlier=tuple(_spans(runs[:-1])))
+
+
+def _spans(runs: Sequence[SacctRun]) -> Iterator[EarlierRun]:
+    for run in runs:
+        try:
+            start, end = _life(run)
+        except Unfit:
+            continue
+        if start is not None and end is not None and end > start:
+            yield EarlierRun(start, end, taken=run.fate in {Fate.CUT_OFF, Fate.REQUEUED})
 
 
 def overdue(run: SacctRun, last_event: datetime) -> bool:
@@ -98,13 +122,17 @@ def job_of(run: SacctRun, now: datetime) -> Job:
     if latest > now:
         raise Unfit("future_time", f"{latest.isoformat()} lies after {now.isoformat()}: is the zone right?")
     censored = outcome is Outcome.CENSORED
+    begun = min([start, *(each.start for each in run.earlier)]) if start is not None else _begun_before(run, end)
     return Job(
         id=run.id,
         submit=run.submit,
-        start=start,
+        start=begun,
         end=None if censored else end,
         last_seen=end if censored else None,
         outcome=outcome,
+        paused_seconds=_paused(run, start, end),
+        restarts=sum(not each.taken for each in run.earlier) if run.earlier else None,
+        evictions=sum(each.taken for each in run.earlier) if run.earlier else None,
         gpus=run.gpus,
         gpu_kind=run.gpu_kind,
         user=run.user,
@@ -115,7 +143,27 @@ def job_of(run: SacctRun, now: datetime) -> Job:
         nodes=run.nodes,
         priority=run.priority,
         time_limit_seconds=run.time_limit_seconds,
+        told_by_node=run.told_by_node,
     )
+
+
+def _begun_before(run: SacctRun, end: datetime | None) -> datetime | None:
+    """When a job began whose last run did not; None where it waits, as it did before its first run."""
+    starts = [each.start for each in run.earlier]
+    return None if end is None else min([start for start in starts if start <= end], default=None)
+
+
+def _paused(run: SacctRun, start: datetime | None, end: datetime | None) -> float:
+    """Seconds between the runs of a job, and from the last of them to its end where it was waiting again."""
+    last = end if start is None else start
+    if last is None:
+        return 0.0
+    paused, until = 0.0, None
+    for begin, stop in sorted([*((each.start, each.end) for each in run.earlier if each.start <= last), (last, last)]):
+        if until is not None:
+            paused += max((begin - until).total_seconds(), 0.0)
+        until = stop if until is None else max(until, stop)
+    return paused
 
 
 def _life(run: SacctRun) -> tuple[datetime | None, datetime | None]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 from advisor.domain.ingest import Rejection
 
-__all__ = ["UNKNOWN_OUTCOME", "RejectionTally"]
+__all__ = ["UNKNOWN_OUTCOME", "RejectionTally", "further"]
 
 UNKNOWN_OUTCOME = "unknown_outcome:"
 _MOST_WORDS = 20
@@ -45,3 +48,12 @@ class RejectionTally:
         """One rejection a reason, the most frequent first."""
         order = sorted(self._counts, key=lambda reason: (-self._counts[reason], reason))
         return tuple(Rejection(reason=r, count=self._counts[r], example=self._examples[r]) for r in order)
+
+
+def further(before: Sequence[Rejection], now: Sequence[Rejection]) -> Iterator[Rejection]:
+    """What was left out since ``before``, by something that counts on."""
+    counted = {each.reason: each.count for each in before}
+    for each in now:
+        count = each.count - counted.get(each.reason, 0)
+        if count:
+            yield replace(each, count=count)

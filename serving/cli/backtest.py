@@ -93,20 +93,8 @@ def backtest(
     render(output, report.to_json(), lambda: backtest_tables(report, plan.prices.currency))
 
 
-_COLUMNS = (
-    "policy",
-    "utilisation",
-    "mean wait",
-    "P95 wait",
-    "P99 wait",
-    "short jobs",
-    "slowdown",
-    "paid/useful",
-    "cost",
-    "node starts",
-    "pre-emptions",
-    "moves",
-)
+_WAITS = ("policy", "mean wait", "P95", "P99", "longest", "short jobs", "slowdown")
+_SPENT = ("policy", "utilisation", "paid/useful", "cost", "starts", "stops", "moves")
 _WORDS = (
     "Waits are in minutes, without the run: queue, boots, pauses and switches. Short jobs run up to 15 minutes. "
     "slowdown: (wait + duration) / duration, durations counted as 5 minutes at least. paid/useful: GPU time paid for "
@@ -121,10 +109,10 @@ def backtest_tables(report: BacktestReport, currency: str) -> list[Table | str]:
     jobs = next(iter(report.policies.values())).jobs
     sources = "generated" if protocol.synthetic else "as given"
     return [
-        table(
-            f"backtest: {counted(jobs, 'job')}", _COLUMNS, [_row(n, s, currency) for n, s in report.policies.items()]
-        ),
+        table(f"backtest: {counted(jobs, 'job')}", _WAITS, [_waits(n, s) for n, s in report.policies.items()]),
+        table("GPU time", _SPENT, [_spent(n, s, currency) for n, s in report.policies.items()]),
         _WORDS,
+        *(f"- {name}: {_setting(scores)}" for name, scores in report.policies.items() if scores.setting),
         table(
             "ours less theirs, with the interval that 95 % of resampled days gave",
             ("policy", *(name.removesuffix("_minutes").replace("_", " ") for name in _SHOWN)),
@@ -139,22 +127,32 @@ def backtest_tables(report: BacktestReport, currency: str) -> list[Table | str]:
     ]
 
 
-def _row(name: str, scores: PolicyScores, currency: str) -> Sequence[object]:
-    setting = ", ".join(f"{what.replace('_', ' ')} {value:g}" for what, value in scores.setting.items())
+def _waits(name: str, scores: PolicyScores) -> Sequence[object]:
     return (
-        f"{name} ({setting})" if setting else name,
-        f"{100 * scores.gpu_utilisation:.1f} %",
+        name,
         f"{scores.mean_wait_minutes:.2f}",
         f"{scores.p95_wait_minutes:.2f}",
         f"{scores.p99_wait_minutes:.1f}",
+        f"{scores.longest_wait_minutes:,.0f}",
         None if scores.mean_short_wait_minutes is None else f"{scores.mean_short_wait_minutes:.2f}",
-        f"{scores.bounded_slowdown:.2f}",
-        scores.paid_over_useful,
+        f"{scores.bounded_slowdown:,.2f}",
+    )
+
+
+def _spent(name: str, scores: PolicyScores, currency: str) -> Sequence[object]:
+    return (
+        name,
+        f"{100 * scores.gpu_utilisation:.1f} %",
+        f"{scores.paid_over_useful:.3f}",
         f"{scores.cost:,.0f} {currency}",
         scores.node_starts,
         scores.preemptions,
         scores.moves,
     )
+
+
+def _setting(scores: PolicyScores) -> str:
+    return ", ".join(f"{what.replace('_', ' ')} {value:g}" for what, value in scores.setting.items())
 
 
 def _interval(found: MeasuredDifference | None) -> str | None:

@@ -138,7 +138,7 @@ def _sources(settings: Settings, prometheus: str | None, cluster: KubernetesSour
         raise Refused("gsa collect", None, "there is nothing to collect from", remedy)
     # What the options say of files and addresses is checked now; later it would only be logged.
     PrometheusClient(options).close()
-    source = PrometheusTurns(options, settings.telemetry.user_labels, Pins.of(settings.dcgm))
+    source = PrometheusTurns.of(options, settings.telemetry.user_labels, Pins.of(settings.dcgm))
     return (source,) if cluster is None else (source, StartsAlone(cluster))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -76,4 +77,5 @@ def jobs_of_trace(path: Path, trace_format: TraceFormat | None, mapping: Path | 
     columns = None if mapping is None else read_mapping(mapping)
     with progress_bar("read") as step:
         batch = TraceFile(path, trace_format, columns, progress=step).read(None, datetime.now(UTC))
-    return KnownHistory(list(batch.jobs), batch.synthetic)
+    # As the store would hold them, so that the same jobs have the same digest wherever they are read from.
+    return KnownHistory([replace(job, source=batch.source) for job in batch.jobs], batch.synthetic)

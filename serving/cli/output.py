@@ -41,7 +41,9 @@ __all__ = [
 
 _PLAIN_WIDTH = 100
 _PROSE_WIDTH = 80
-_BULLET = re.compile(r" *- ")
+_BULLET = re.compile(r" *(?:- )?")
+_COMMAND = re.compile(r"\bgsa [a-z]+")
+_HELD = "\u00a0"
 _STAGES = {
     "features": "reading the past of each job",
     "refits": "fitting and replaying",
@@ -100,16 +102,19 @@ def show(parts: Sequence[Table | str]) -> None:
     console = printer()
     for part in parts:
         # Wrapped between words only: a path broken in two could not be copied.
-        console.print(_hanging(part, console.width), overflow="ignore", crop=False)
+        console.print(_wrapped(part, console.width), overflow="ignore", crop=False)
 
 
-def _hanging(part: Table | str, width: int) -> Table | str:
-    """A bullet wrapped so that its further lines stand under its text and not under the mark; all else as it is."""
-    mark = _BULLET.match(part) if isinstance(part, str) else None
-    if mark is None or "\n" in str(part):
+def _wrapped(part: Table | str, width: int) -> Table | str:
+    """A line of prose in as many as it needs, those of a bullet under its text; what has lines already as it is."""
+    if not isinstance(part, str) or "\n" in part:
         return part
-    lines = wrap(str(part), width, subsequent_indent=" " * mark.end(), break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines)
+    mark = _BULLET.match(part)
+    indent = " " * (mark.end() if mark else 0)
+    # The name of a command stays in one line: it may be copied.
+    held = _COMMAND.sub(lambda found: found[0].replace(" ", _HELD), part)
+    lines = wrap(held, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace(_HELD, " ")
 
 
 def printer() -> Console:
@@ -173,7 +178,8 @@ def minute(moment: datetime | None) -> str:
 def kept_in(home: Path) -> str:
     """Where a command has kept things, and how to look at them."""
     shown = home.relative_to(Path.cwd()) if home.is_absolute() and home.is_relative_to(Path.cwd()) else home
-    return f"kept in {shown}; to look at it: GSA_STORAGE__HOME={shown} gsa history status (or any other command)"
+    # A line of its own: a command in two could not be copied.
+    return f"kept in {shown}; to look at it:\nGSA_STORAGE__HOME={shown} gsa history status (or any other command)"
 
 
 def note(said: str) -> None:

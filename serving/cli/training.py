@@ -14,14 +14,18 @@ from advisor.domain.units import counted, shown_duration
 from advisor.errors import Refused
 from advisor.history.snapshot import DIGEST_SHOWN, Snapshot
 from advisor.history.store import HistoryStore
+from advisor.planning.costs import waiting_ratio
+from advisor.planning.warm_capacity import UNKNOWN_START_LATENCY_SECONDS
 from advisor.settings import Settings
 from serving.cli.alone import training_alone
 from serving.cli.output import minute, stages, table
-from serving.wiring import open_registry
+from serving.wiring import open_registry, prices_of
 from training.backtest import BacktestSettings
 from training.demand import DemandFitSettings
 from training.forests import DurationSettings
 from training.pipeline import TrainingJob, TrainingPlan, TrainingRun
+from training.warm_replay import WarmWorld
+from training.warm_trial import WarmTrial
 
 __all__ = ["backtest_settings", "duration_tables", "quality_tables", "run_document", "run_tables", "train_on"]
 
@@ -56,6 +60,7 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
             DemandFitSettings(), horizons_minutes=settings.demand.horizons_minutes, seed=settings.demand.seed
         ),
         zone=settings.demand.timezone,
+        warm=_warm_trial(settings),
     )
     with training_alone(settings.storage.home), stages("train") as progress:
         registry = open_registry(settings)
@@ -64,6 +69,14 @@ def train_on(settings: Settings, store: HistoryStore, split: float, as_of: datet
             registry.discard_unfinished()
         job = TrainingJob(registry=registry, plan=plan, now=now, synthetic=store.is_synthetic(), progress=progress)
         return job.run(store.jobs(now))
+
+
+def _warm_trial(settings: Settings) -> WarmTrial:
+    """Rules of warm capacity are weighed at the user's prices and with the start latency that is set."""
+    prices = prices_of(settings)
+    seconds = settings.warm.start_latency_seconds or UNKNOWN_START_LATENCY_SECONDS
+    world = WarmWorld(latency_minutes=seconds / 60.0, boot_billed=prices.boot_billed)
+    return WarmTrial(world=world, waiting_ratio=waiting_ratio(prices))
 
 
 def run_document(run: TrainingRun) -> dict[str, Any]:

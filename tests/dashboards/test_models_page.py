@@ -61,7 +61,7 @@ def test_champion_and_challenger_are_marked_and_who_still_serves_after_a_promoti
 
 
 def test_older_versions_are_counted():
-    assert "2 more" in page()
+    assert "2 more versions" in page()
     assert models_page(seen(), (), some_models()).models[0].older == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -9,8 +10,10 @@ import subprocess
 
 import pytest
 
+from advisor.telemetry.synthetic import synthetic_workload
 from docs.generators.commands import commands
 from serving.cli.root import COMMANDS
+from tests.builders import NOON
 from tests.docs.markdown_pages import ROOT, blocks, inline_codes, markdown_files
 
 PAGES = markdown_files()
@@ -75,6 +78,27 @@ def test_make_run_echoes_one_whole_line(given, passed):
     command = ["make", "-n", "run", *given]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == f".venv/bin/gsa demo --serve --host 127.0.0.1 --port 8080{passed}"
+
+
+def test_the_readme_asks_about_work_that_the_synthetic_workload_knows():
+    """Or else whoever tries it is answered from no history at all."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    asked = [json.loads(found) for found in re.findall(r"-d '(.*)'", text)]
+    (job,) = [job for document in asked for job in document["jobs"]]
+
+    known = [one for one in synthetic_workload(1, NOON).jobs if (one.user, one.name) == (job["user"], job["name"])]
+
+    assert len(known) > 20
+    assert {one.gpus for one in known} == {float(job["gpus"])}
+
+
+def test_the_readme_calls_the_command_in_one_way_and_says_once_how_it_is_found():
+    typed = [
+        line for block in blocks((ROOT / "README.md").read_text(encoding="utf-8")) for line in block.body.splitlines()
+    ]
+    found = [place for place, line in enumerate(typed) if ".venv/bin" in line]
+    assert [typed[place] for place in found] == ['export PATH="$PWD/.venv/bin:$PATH"']
+    assert all(place > found[0] for place, line in enumerate(typed) if re.search(r"\bgsa ", line))
 
 
 def test_the_readme_begins_with_both_commands():

@@ -62,19 +62,19 @@ def test_every_key_of_a_series_is_explained_and_no_other(tmp_path):
 
 
 def test_the_command_line_for_slurm_is_the_one_that_refusals_give():
-    text = (DOCS / "reference" / "mappings.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference" / "slurm.md").read_text(encoding="utf-8")
     assert f"```bash\n{SACCT_COMMAND}\n" in text
 
 
 def test_every_state_of_slurm_that_ends_a_job_is_explained():
-    named = set(inline_codes((DOCS / "reference" / "mappings.md").read_text(encoding="utf-8")))
+    named = set(inline_codes((DOCS / "reference" / "slurm.md").read_text(encoding="utf-8")))
     for state in ("DEADLINE", "LAUNCH_FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"):
         assert state in named
         fate_of(state)
 
 
 def test_every_reason_for_leaving_a_row_out_is_explained():
-    pages = (DOCS / "reference" / name for name in ("mappings.md", "kubernetes.md", "prometheus.md"))
+    pages = (DOCS / "reference" / name for name in ("mappings.md", "slurm.md", "kubernetes.md", "prometheus.md"))
     named = {code for page in pages for code in inline_codes(page.read_text(encoding="utf-8"))}
     reasons = {BROKEN_PAIR, HISTOGRAM, NOT_A_NUMBER, OUT_OF_ORDER}
     for module in (ROOT / "advisor" / "telemetry").rglob("*.py"):

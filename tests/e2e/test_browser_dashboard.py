@@ -11,10 +11,10 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from advisor.domain.plans import Advice, Mode
+from advisor.domain.plans import Advice, Mode, PoolAdvice
 from tests.e2e.charts import wait_for_charts
 from tests.serving.fake_service import FakePages, FakeService
-from tests.serving.fake_values import NOON, a_demand, a_pool, a_warm_plan, an_advice
+from tests.serving.fake_values import NOON, a_demand, a_pool, a_warm_plan, an_advice, some_jobs
 from tests.serving.http import an_app, running
 
 pytestmark = pytest.mark.browser
@@ -43,7 +43,8 @@ STATES = {
     "unreadable-history": FakePages(history_trouble="the database is locked"),
     "bare": FakePages(advice_now=an_advice(BARE), recent=()),
     "no-jobs": FakePages(jobs_now=()),
-    "no-promises": FakePages(kept=()),
+    "no-promises": FakePages(kept=(), models=()),
+    "first-run": FakePages(kept=tuple(replace(day, replayed=True) for day in FakePages().kept[-3:])),
 }
 VIEWS = [
     *(
@@ -59,6 +60,7 @@ VIEWS = [
     ("bare", "/pools/bare"),
     ("no-jobs", "/jobs"),
     ("no-promises", "/models"),
+    ("first-run", "/models"),
 ]
 
 
@@ -139,6 +141,64 @@ def test_a_page_is_whole_quiet_readable_and_stays_on_its_origin(context, bases, 
     assert [w for w in wrong if "Failed to load resource" not in w] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     assert page.evaluate(CONTRAST) == []
+
+
+def _many_words(pool: PoolAdvice) -> PoolAdvice:
+    """With the longest names and figures that a real cluster may have."""
+    classes = tuple(
+        replace(pool.slice_plan.classes[0], name=name, minutes=127.5) for name in ("short", "long", "longest")
+    )
+    return replace(
+        pool,
+        pool="gpu-a100-80gb-spot-eu-central-1b",
+        slice_plan=replace(pool.slice_plan, classes=classes),
+        demand=a_demand(now_gpus=12_345.0),
+        manifest_notes=("this pool's jobs all came from Slurm (production-cluster-of-the-institute)",),
+    )
+
+
+UID = "0f6c1d2e-7a4b-4c1f-9b7e-5d1a9c41d2e0"
+WIDEST = FakePages(
+    advice_now=replace(an_advice(_many_words(a_pool()), a_pool("l4")), cluster_assumed=True),
+    jobs_now=tuple(
+        replace(
+            job, id=f"{UID}-{place}", user="somebody.with.a.long.name@example.org", name="train-large-language-model"
+        )
+        for place, job in enumerate(some_jobs())
+    ),
+)
+
+
+@pytest.mark.parametrize("width", [390, 600, 768, 800, 979, 981, 1024, 1160, 1280, 1440])
+def test_at_no_width_is_a_page_or_a_table_wider_than_its_place(browser, width):
+    """Neither does the page scroll sideways, nor is a column cut off within it."""
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    with running(an_app(FakeService(), WIDEST)) as base:
+        for path in ("/", "/jobs", f"/jobs/{UID}-2", "/models", "/pools/gpu-a100-80gb-spot-eu-central-1b"):
+            page, _ = opened(context, base, path)
+            page.locator("details.days").evaluate_all("all => all.forEach(one => { one.open = true; })")
+            wide = page.evaluate(WIDE)
+            assert wide == [], path
+            page.close()
+    context.close()
+
+
+WIDE = """() => {
+  const root = document.documentElement;
+  const wide = root.scrollWidth > root.clientWidth ? [`the page: ${root.scrollWidth}`] : [];
+  for (const cell of document.querySelectorAll("main th, main td, main dd, main .stat > *")) {
+    const head = cell.closest("thead");
+    if (head && getComputedStyle(head).position === "absolute") continue;
+    const place = (cell.closest(".card, .stat, tr") ?? root).getBoundingClientRect();
+    const { right, width } = cell.getBoundingClientRect();
+    if (width > 1 && right > place.right + 1) wide.push(`${cell.textContent.trim().slice(0, 40)}: ${right}`);
+    if (cell.clientWidth > 1 && cell.scrollWidth > cell.clientWidth + 8) wide.push(`in ${cell.textContent.trim()}`);
+  }
+  for (const place of document.querySelectorAll(".scroll")) {
+    if (place.scrollWidth > place.clientWidth) wide.push(`to be scrolled: ${place.scrollWidth}`);
+  }
+  return wide;
+}"""
 
 
 def test_charts_take_the_colours_of_the_theme_and_follow_the_switch(browser, bases):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.domain.ingest import JobBatch
-from advisor.domain.jobs import Job, Outcome
+from advisor.domain.jobs import TOLD_BY_NODES, Job, Outcome
 from advisor.domain.usage import ComputeSource, GpuUsage
 from advisor.history.snapshot import read_snapshot, write_snapshot
 from advisor.history.store import HistoryStore
@@ -77,6 +77,8 @@ def jobs(draw: st.DrawFn, times: st.SearchStrategy[datetime] = ANY_TIME) -> Job:
     }[state]
     until = life.get("start", life.get("end", later))
     gone = (life.get("end") or life.get("last_seen")) is not None
+    scheduled = draw(st.none() | between(submit, until))
+    placed = scheduled is not None or "start" in life
     texts = {name: draw(TEXT) for name in ("user", "namespace", "name", "image", "gpu_kind", "pool", "created_by")}
     return Job(
         id=draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)),
@@ -88,12 +90,13 @@ def jobs(draw: st.DrawFn, times: st.SearchStrategy[datetime] = ANY_TIME) -> Job:
         priority=draw(COUNTS),
         start_assumed=draw(st.booleans()),
         calendar_known=draw(st.booleans()),
-        scheduled=draw(st.none() | between(submit, until)),
+        scheduled=scheduled,
         restarts=draw(TIMES_OVER) if gone else None,
         evictions=draw(TIMES_OVER) if gone else None,
         paused_seconds=draw(st.floats(0.0, (until - start).total_seconds())) if state in ("ended", "lost") else 0.0,
         image_pull_seconds=draw(NUMBERS) if "start" in life else None,
         usage=draw(USAGES) if gone else None,
+        told_by_node=draw(st.sampled_from([(), ("nodes",), TOLD_BY_NODES])) if placed else (),
         **texts,
         **life,
     )
@@ -124,6 +127,9 @@ def deleted_future(job: Job, now: datetime) -> Job | None:
     gone = job.end or job.last_seen
     if gone is None or gone > now:
         seen.update(end=None, outcome=None, last_seen=None, usage=None, restarts=None)
+        placed = job.scheduled or job.start
+        if placed is None or placed > now:
+            seen.update(dict.fromkeys(job.told_by_node), told_by_node=())
         if job.scheduled is not None and job.scheduled > now:
             seen.update(scheduled=None)
         if job.start is None or job.start > now:

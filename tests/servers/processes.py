@@ -43,16 +43,16 @@ def free_port() -> int:
 class ServerProcess:
     """One server on one port, which may be killed and started again on the same data."""
 
-    def __init__(self, command: Callable[[int], Sequence[str]], ready: str, log: Path) -> None:
+    def __init__(self, command: Callable[[int], Sequence[str]], ready: str, log: Path, *, scheme: str = "http") -> None:
         """``command`` gives its words for a port, ``ready`` is the path that answers 200 once it serves."""
         self.port = free_port()
-        self._command, self._ready, self._log = command, ready, log
+        self._command, self._ready, self._log, self._scheme = command, ready, log, scheme
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """Where it serves."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     @property
     def running(self) -> bool:
@@ -74,7 +74,8 @@ class ServerProcess:
             self._process = subprocess.Popen(
                 self._command(self.port), stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
-        with httpx.Client(base_url=self.url, trust_env=False) as client:
+        # Whoever signed its certificate, it is ours.
+        with httpx.Client(base_url=self.url, trust_env=False, verify=False) as client:
             for _ in range(_TRIES):
                 with suppress(httpx.TransportError):
                     if client.get(self._ready).status_code == httpx.codes.OK:
@@ -97,6 +98,18 @@ class ServerProcess:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_GRACE_SECONDS)
                 break
+
+    def hold(self) -> None:
+        """Let it stand still: connections are taken, and nothing is answered, until it may :meth:`go_on`."""
+        self._signalled(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it go on after it stood still."""
+        self._signalled(signal.SIGCONT)
+
+    def _signalled(self, kind: signal.Signals) -> None:
+        assert self._process is not None, "it is not running"
+        os.killpg(self._process.pid, kind)
 
     def log(self) -> str:
         """The end of what it printed."""

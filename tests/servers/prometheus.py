@@ -21,7 +21,7 @@ from tests.servers.processes import ServerProcess, binary
 __all__ = ["MetricsServers", "PrometheusServers", "VictoriaServers", "prometheus_servers", "victoria_servers"]
 
 _NAME = re.compile(r"[^{\s]+")
-_LOAD_SECONDS = 170.0
+_LOAD_SECONDS = 900.0
 _BLOCK = 100_000
 
 

@@ -21,7 +21,7 @@ from tests.serving.fake_values import a_pool, an_advice
 
 def jobs(*pairs: tuple[str, str]):
     """One job for each source and pool."""
-    return [(source, a_job(f"job-{place}", pool=pool)) for place, (source, pool) in enumerate(pairs)]
+    return [a_job(f"job-{place}", pool=pool, source=source) for place, (source, pool) in enumerate(pairs)]
 
 
 def notes(advice, known, partitioned=()):

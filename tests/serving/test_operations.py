@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+from advisor.domain.plans import PoolWithoutAdvice
 from serving.metrics import GAUGES, REQUEST_SECONDS, REQUESTS
 from tests.serving.fake_service import FakePages, FakeService
 from tests.serving.fake_values import a_pool, an_advice
@@ -39,7 +41,8 @@ def test_a_service_that_is_not_ready_says_what_is_missing():
 
 
 def test_every_metric_is_declared_and_every_declared_one_appears():
-    app = an_app()
+    without = (PoolWithoutAdvice("h100", "its samples are of another step"),)
+    app = an_app(FakeService(advice_now=replace(an_advice(), without_advice=without)))
     get(app, "/healthz")
 
     names = {name for name, _ in samples(app)}

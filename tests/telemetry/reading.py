@@ -24,6 +24,8 @@ def through_prometheus(servers: MetricsServers, telemetry: Telemetry, folder: Pa
     file = folder / "metrics.om"
     telemetry.write(file)
     server = servers.load(file)
+    # A whole cluster's is of gigabytes, and the server has its own copy.
+    file.unlink()
     try:
         options = PrometheusOptions(
             url=server.url, days=telemetry.world.spec.days, step_seconds=round(telemetry.interval)

@@ -14,11 +14,12 @@ __all__ = ["usage_of"]
 _EVERY = 30.0
 
 
-def usage_of(world: World, work: Work) -> GpuUsage | None:
+def usage_of(world: World, work: Work, held_seconds: float = 0.0) -> GpuUsage | None:
     """Compute over all moments of its GPUs (or MIG instances) in all its runs; None if it never ran.
 
     Moments before a pod's first start and between its attempts count as idle where its pod was there. Energy
-    is None unless it had each of its GPUs to itself. Under time slicing and HAMi compute is its own share of the GPU.
+    is None unless it had each of its GPUs to itself. Peak memory is the most that was held for ``held_seconds`` on end.
+    Under time slicing and HAMi compute is its own share of the GPU.
     """
     loads = world.loads
     computes: list[np.ndarray] = []
@@ -45,7 +46,7 @@ def usage_of(world: World, work: Work) -> GpuUsage | None:
                 shares[place] = shares.get(place, 0.0) + compute
                 memories[place] = memories.get(place, 0.0) + memory
             joules += [use.energy_joules for use in loads.uses(pod)]
-        peak = max([peak, *(float(memory.max()) for memory in memories.values())])
+        peak = max([peak, *(_held(memory, held_seconds / every) for memory in memories.values())])
         computes += [np.minimum(share, 1.0) for share in shares.values()]
     if not computes:
         return None
@@ -60,3 +61,11 @@ def usage_of(world: World, work: Work) -> GpuUsage | None:
         energy_joules=sum(known) if len(known) == len(joules) else None,
         idle_share=float((compute == 0.0).mean()),
     )
+
+
+def _held(memory: np.ndarray, steps: float) -> float:
+    """The most that was held for so many steps on end; 0 where it was not there for so long."""
+    window = int(np.ceil(steps)) + 1
+    if len(memory) < window:
+        return 0.0
+    return float(np.lib.stride_tricks.sliding_window_view(memory, window).min(axis=1).max())

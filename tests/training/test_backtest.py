@@ -38,6 +38,15 @@ def report(history):
     return evaluate_durations(history, SETTINGS)
 
 
+def test_a_file_and_the_store_it_filled_are_measured_alike_in_whatever_order_jobs_of_one_second_stand(history):
+    """A store hands jobs of one second over by their ids, a file as its rows stand."""
+    by_the_minute = [replace(job, submit=job.submit.replace(second=0)) for job in history[:500]]
+    assert len({job.submit for job in by_the_minute}) < 400
+    stored = sorted(by_the_minute, key=lambda job: (job.submit, job.id))
+
+    assert evaluate_durations(by_the_minute, SETTINGS) == evaluate_durations(stored, SETTINGS)
+
+
 def replayed_online(model, jobs, until):
     """Every job from the fit on, asked of the live predictor at its submission, one event after the other."""
     predictor, answers = DurationPredictor(model), {}
@@ -52,8 +61,8 @@ def replayed_online(model, jobs, until):
 def assert_batch_equals_online(jobs, split, settings):
     """The whole answers: forest, hazard, baseline, their weights and the calibration."""
     history = history_of(jobs, split, settings)
-    model = fit_durations(jobs, datetime.fromtimestamp(history.split, UTC), settings)
-    online, batch = replayed_online(model, jobs, history.until), replayed(history, model).laws
+    model = fit_durations(history.jobs, datetime.fromtimestamp(history.split, UTC), settings)
+    online, batch = replayed_online(model, history.jobs, history.until), replayed(history, model).laws
     assert set(online) == set(batch)
     assert all(online[place].distribution == law for place, law in batch.items())
     return [answer.served for answer in online.values()]

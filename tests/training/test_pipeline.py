@@ -63,6 +63,8 @@ def test_both_models_are_registered_with_their_evidence(run: TrainingRun, regist
         assert card.rows == run.snapshot.rows
         assert card.synthetic
         assert card.reasons == one.decision.reasons
+    why = [reason.split(" ahead: ")[1] for reason in run.runs[1].decision.reasons[1:]]
+    assert len(why) == len(set(why)), "each reason once, after all the horizons it holds for"
     assert run.durations is not None
     assert len(run.durations.protocol.data_digest) == 16
     assert run.snapshot.digest.startswith(run.durations.protocol.data_digest)

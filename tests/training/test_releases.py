@@ -9,7 +9,13 @@ from advisor.domain.forecasts import DurationDistribution
 from advisor.domain.reports import ReleaseScores
 from advisor.features.demand import SeriesGrid, series_from_jobs
 from advisor.features.demand_pools import PoolKey, pooled
+from advisor.features.demand_releases import ReleasesNow
+from advisor.forecast.demand import DemandForecaster, DemandModel
+from advisor.forecast.demand_gate import MODEL, LowerVerdict, judged_lower
 from tests.builders import NOON, a_job
+from training.backtest import Predicted
+from training.demand import fit_demand
+from training.demand_lower import known_releases
 from training.demand_rows import DemandFitSettings, rows_of
 from training.release_rows import release_rows
 from training.release_study import ReleaseStudy
@@ -67,7 +73,7 @@ def test_predicted_releases_sharpen_the_lower_quantiles_where_durations_are_know
 
     scores = study.scores(rows, release_rows(jobs, laws, series, [30]))[30]
 
-    assert scores.pinball["true"]["0.1"] < 0.7 * scores.pinball["without"]["0.1"]
+    assert scores.pinball["true"]["0.1"] < 0.75 * scores.pinball["without"]["0.1"]
     assert scores.share_of_gain("0.1") > 0.7
     assert scores.correlation > 0.9
 
@@ -106,3 +112,60 @@ def test_jobs_are_taken_together_by_what_is_asked(key, pools):
     jobs = [a_job("1", gpu_kind="a100"), a_job("2", pool="gold", namespace="team")]
 
     assert sorted(job.pool or job.gpu_kind for job in pooled(jobs, key)) == pools
+
+
+@pytest.fixture(scope="module")
+def told(world):
+    """A demand model that was told what the world's jobs would release, and its series."""
+    jobs, laws = world
+    series = series_of(jobs, 12 * 24)
+    predicted = Predicted(tuple(jobs), laws, NOON.timestamp() + DAY)
+    settings = DemandFitSettings(horizons_minutes=(30,), rounds=60, rises=False)
+    until = series.time_at(len(series) - 1)
+    return fit_demand([series], until, settings, releases=known_releases(predicted, [series], (30,))), series
+
+
+def test_gate_lets_releases_speak_where_they_save_loss(told):
+    model, _ = told
+    lower = model.pools["default"].horizons[30].lower
+
+    assert lower.served
+    assert lower.saving > 0.2
+    assert DemandForecaster(model).told_of_releases("default") == (30,)
+
+
+def test_forecast_falls_lower_where_running_jobs_are_about_to_end(told):
+    model, series = told
+    if model.pools["default"].horizons[30].verdict.served != MODEL:
+        pytest.skip("the model is not served on this world, so nothing below its median is")
+    forecaster = DemandForecaster(model)
+    now = next(series.time_at(at) for at in range(len(series) - 1, 0, -1) if series.demand[at] >= 24)
+    gpus = np.array([series.demand[int((now - series.start).total_seconds() / 300)]])
+
+    ends, stays = (forecaster.forecast(series, now, {30: ReleasesNow(gpus, np.array([p]))}) for p in (0.999, 0.001))
+
+    assert ends.horizons[0].quantile(0.1) < stays.horizons[0].quantile(0.1)
+    assert ends.horizons[0].quantile(0.9) == stays.horizons[0].quantile(0.9)
+    assert any("below the median it is told" in reason for reason in ends.reasons)
+
+
+def test_model_that_knows_releases_reads_back_the_same(told, tmp_path):
+    model, series = told
+    model.save(tmp_path)
+    again = DemandModel.load(tmp_path)
+    now = series.time_at(len(series) - 1)
+    releases = {30: ReleasesNow(np.array([16.0]), np.array([0.5]))}
+
+    assert again.pools["default"].horizons[30].lower == model.pools["default"].horizons[30].lower
+    one, two = (DemandForecaster(m).forecast(series, now, releases) for m in (model, again))
+    assert one == two
+
+
+def test_releases_on_few_days_or_by_chance_do_not_speak():
+    day = np.ones(3)
+    week = np.ones(8)
+    noise = np.tile([0.5, -0.5], 4)
+
+    assert judged_lower(day * 0.1, day) == LowerVerdict(served=False, days=3, saving=None)
+    assert not judged_lower(week - noise, week).served
+    assert judged_lower(week * 0.9, week).served

@@ -120,6 +120,17 @@ class UsageMeter:
             self._taken.add(job)
         return usage_of(tuple(tallies.values()), known.gpus if known else None) if tallies else None
 
+    def usage(self, job: str) -> GpuUsage | None:
+        """The usage of a job so far; None where it was not shown to have a device."""
+        tallies, known = self._tallies.get(job), self._jobs.get(job)
+        return usage_of(tuple(tallies.values()), known.gpus if known else None) if tallies else None
+
+    def forget(self, job: str) -> None:
+        """Drop all that is known of a job."""
+        self._forget(job)
+        self._tallies.pop(job, None)
+        self._taken.discard(job)
+
     @property
     def open_tallies(self) -> int:
         """How many pairs of job and device are being added up: what memory grows with."""

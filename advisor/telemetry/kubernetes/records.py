@@ -79,7 +79,7 @@ class Records:
             restarts=pod.restarts,
             image_pull_seconds=pod.image_pull_seconds,
             creator=creator,
-            gpu_kind=gpus.gpu_kind or pod.gpu_kind,
+            gpu_kind=pod.gpu_kind or gpus.gpu_kind,
             pool=(None if node is None else node.pool) or pod.pool,
             node=pod.node,
             cpus=pod.ask.cpus,
@@ -87,6 +87,7 @@ class Records:
             time_limit_seconds=pod.time_limit_seconds,
             user=pod.user,
             image=pod.ask.image,
+            told_by_node=() if pod.gpu_kind is not None else ("gpu_kind",),
             placeholder=pod.placeholder,
         )
 
@@ -168,6 +169,7 @@ class Records:
             parallelism=creator.parallelism,
             completions=creator.completions,
             gpus_per_pod=None if creator.ask is None else creator.ask.physical(GpuNode(gpu_kind=creator.gpu_kind)),
+            cpus_per_pod=None if creator.ask is None else creator.ask.cpus,
             gpu_kind=creator.gpu_kind,
             suspended=creator.suspended and creator.outcome is None,
             evictions=evictions,

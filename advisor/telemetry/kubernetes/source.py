@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -142,7 +143,9 @@ class KubernetesSource:
         self._denied.clear()
         self._absent.clear()
         if self._followed:
-            self._watch(_CATCH_UP_SECONDS)
+            # What may not be watched is listed, pods too: who follows has been told.
+            with suppress(Refused):
+                self._watch(_CATCH_UP_SECONDS)
         self._list(
             [each for each in self._all() if each.version is None or each.contact is None or each.contact <= began]
         )

@@ -41,8 +41,8 @@ class Watch:
 
     @classmethod
     def of(cls, stamps: Floats) -> Watch:
-        """From the moments of samples, however often each comes."""
-        scrapes = np.unique(stamps)
+        """From the moments of samples, however often each comes; what is no number is none."""
+        scrapes = np.unique(stamps[np.isfinite(stamps)])
         gaps = np.diff(scrapes)
         return cls(scrapes, float(np.median(gaps)) if gaps.size else 60.0)
 
@@ -134,6 +134,8 @@ class KubeRecords:
             node=node_name or None,
             user=next((labels[name] for name in self.user_labels if labels.get(name)), None),
             image=_image(facts),
+            # Containers are told of once a kubelet has the pod.
+            told_by_node=("gpu_kind", "image"),
             placeholder=labels.get(_OWNED) == "true",
             labels=labels,
         )

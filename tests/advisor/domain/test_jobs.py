@@ -61,7 +61,7 @@ def test_starting_up_is_known_bit_by_bit() -> None:
 ASKED = {"id", "source", "submit", "gpus", "user", "namespace", "name", "image", "gpu_kind", "pool", "cpus", "nodes",
          "priority", "time_limit_seconds", "calendar_known", "created_by"}  # fmt: skip
 AFTERWARDS = {"start", "end", "outcome", "last_seen", "start_assumed", "scheduled", "restarts", "evictions",
-              "paused_seconds", "image_pull_seconds", "usage"}  # fmt: skip
+              "paused_seconds", "image_pull_seconds", "usage", "told_by_node"}  # fmt: skip
 
 
 def test_a_job_as_it_was_asked_for_holds_nothing_of_what_became_of_it() -> None:
@@ -72,8 +72,8 @@ def test_a_job_as_it_was_asked_for_holds_nothing_of_what_became_of_it() -> None:
 
     assert names == ASKED | AFTERWARDS, "a new field of a job is known when it is submitted, or afterwards: say which"
     assert all(getattr(job, name) != getattr(bare, name) for name in names), "a field that is not set is not tried"
-    assert {name for name in names if getattr(asked, name) == getattr(job, name)} == ASKED
-    assert {name for name in names if getattr(asked, name) == getattr(bare, name)} == AFTERWARDS
+    assert {name for name in names if getattr(asked, name) == getattr(job, name)} == ASKED - {"image"}
+    assert {name for name in names if getattr(asked, name) == getattr(bare, name)} == AFTERWARDS | {"image"}
 
 
 def test_before_anything_has_happened_a_job_is_known_as_it_was_asked_for() -> None:
@@ -96,6 +96,21 @@ def test_as_of_hides_everything_later() -> None:
     assert running.end is None
     assert running.elapsed_seconds(NOON + 2 * MINUTE) == 60
     assert ended == job
+
+
+@pytest.mark.parametrize("scheduled", [None, NOON + MINUTE], ids=["by its start", "by its node"])
+def test_what_a_node_told_is_known_once_there_is_one(scheduled):
+    learnt = {"gpu_kind": "H100", "nodes": 2, "told_by_node": ("gpu_kind", "nodes")}
+    job = a_job(scheduled=scheduled, start=NOON + MINUTE, cpus=8.0, **learnt)
+
+    waiting, running = job.as_of(NOON), job.as_of(NOON + MINUTE)
+
+    assert waiting is not None
+    assert (waiting.gpu_kind, waiting.nodes, waiting.told_by_node, waiting.cpus) == (None, None, (), 8.0)
+    assert running is not None
+    assert (running.gpu_kind, running.nodes, running.told_by_node) == ("H100", 2, job.told_by_node)
+    asked = job.as_asked()
+    assert (asked.gpu_kind, asked.nodes, asked.told_by_node, asked.cpus) == (None, None, (), 8.0)
 
 
 def test_a_censored_job_lasted_at_least_until_it_was_last_seen() -> None:
@@ -130,6 +145,8 @@ def test_a_job_cancelled_before_it_started_has_no_duration() -> None:
         ("scheduled", {"scheduled": NOON + MINUTE}),
         ("scheduled", {"scheduled": NOON + MINUTE, "start": None, "end": NOON, "outcome": Outcome.CANCELLED}),
         ("restarts", {"restarts": -1}),
+        ("told_by_node", {"told_by_node": ("user",)}),
+        ("told_by_node", {"told_by_node": ("nodes", "cpus")}),
         ("image_pull_seconds", {"image_pull_seconds": -1.0}),
         ("image_pull_seconds", {"image_pull_seconds": float("nan")}),
     ],

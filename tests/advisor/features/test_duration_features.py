@@ -84,6 +84,28 @@ def test_namespace_and_kind_tell_what_others_did_there():
     assert all(math.isnan(alone[name]) for name in gaps)
 
 
+def test_what_its_node_told_of_a_job_is_not_read_when_it_is_asked_about():
+    """Leak audit of the request: whoever asks while it waits, and whoever fits once all is known, see the same."""
+    learnt = {"gpu_kind": "H100", "nodes": 2, "cpus": 16.0, "image": "torch:2"}
+    fields = {"user": "bob", "start": LATER, **learnt, "told_by_node": tuple(sorted(learnt))}
+    features = after(a_job("past", gpu_kind="H100", told_by_node=("gpu_kind",), seconds=60.0), until=LATER)
+    whole = a_job("new", submit=NOON, **fields)
+    waiting = whole.as_of(NOON)
+
+    assert waiting is not None
+    assert (waiting.gpu_kind, waiting.nodes, waiting.cpus, waiting.image) == (None, None, None, None)
+    np.testing.assert_array_equal(features.row(whole, LATER), features.row(waiting, LATER))
+    np.testing.assert_array_equal(features.latest(whole, LATER), features.latest(waiting, LATER))
+    row = asked(features, whole)
+    assert all(math.isnan(row[name]) for name in ("kind_median_20", "nodes", "cpus"))
+
+
+def test_on_which_kind_of_gpu_others_ran_is_known_once_they_have_ended():
+    features = after(replace(a_job("there", seconds=60.0), gpu_kind="H100", told_by_node=("gpu_kind",)))
+    row = asked(features, replace(a_job("x"), gpu_kind="H100"))
+    assert row["kind_median_20"] == pytest.approx(math.log(60.0))
+
+
 def test_a_duration_counts_from_the_start_and_a_waiting_job_does_not_run():
     waited = a_job("waited", start=NOON + 30 * MINUTE, seconds=60.0)
     waits = a_job("waits", start=None, seconds=None)

@@ -93,13 +93,15 @@ BEGUN = a_job("a", start=NOON + MINUTE, seconds=60.0, user="ada")
     [
         replace(BEGUN, user="grace"),
         replace(BEGUN, name="late-name"),
+        replace(BEGUN, gpu_kind="H100"),
+        replace(BEGUN, gpu_kind="H100", told_by_node=("gpu_kind",)),
         replace(BEGUN, start=NOON + MINUTE + timedelta(seconds=1)),
         replace(BEGUN, end=NOON + 3 * MINUTE),
         replace(BEGUN, outcome=Outcome.FAILED),
         replace(BEGUN, paused_seconds=30.0),
         replace(BEGUN, usage=a_usage()),
     ],
-    ids=["user", "name", "start", "end", "outcome", "paused", "usage"],
+    ids=["user", "name", "kind asked for", "kind it ran on", "start", "end", "outcome", "paused", "usage"],
 )
 def test_what_was_handed_out_and_is_corrected_is_not_exact(corrected):
     intake = Intake()
@@ -117,9 +119,10 @@ def test_a_pool_that_is_known_late_matters_to_no_duration():
 
 
 def test_what_becomes_known_as_a_job_fares_corrects_nothing():
-    """A node, restarts, pauses and usage are told of by and by, and no request ever said them."""
+    """A node and what it tells, restarts, pauses and usage come by and by, and no request ever said them."""
     waiting = replace(BEGUN, start=None, end=None, outcome=None)
-    given = replace(waiting, scheduled=NOON, created_by="Job/a")
+    learnt = {"nodes": 1, "gpu_kind": "H100", "cpus": 8.0, "image": "torch:2"}
+    given = replace(waiting, scheduled=NOON, created_by="Job/a", **learnt, told_by_node=tuple(sorted(learnt)))
     running = replace(given, start=BEGUN.start, restarts=1, evictions=1, image_pull_seconds=2.0, paused_seconds=20.0)
     ended = replace(running, end=BEGUN.end, outcome=BEGUN.outcome, paused_seconds=30.0, usage=a_usage())
     intake = Intake()

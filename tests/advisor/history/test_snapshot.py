@@ -32,6 +32,7 @@ JOBS = [
         usage=a_usage(energy_joules=9e6),
     ),
     a_job("f", usage=GpuUsage(estimated=True)),
+    a_job("g", gpu_kind="H100", nodes=1, told_by_node=("gpu_kind", "nodes")),
 ]
 
 
@@ -66,6 +67,7 @@ def test_whose_job_it_is_is_part_of_the_content(tmp_path):
         {"calendar_known": False},
         {"end": NOON + timedelta(seconds=601)},
         {"scheduled": NOON},
+        {"told_by_node": ("nodes",)},
         {"usage": GpuUsage()},
         {"usage": GpuUsage(idle_share=0.5)},
     ],
@@ -83,7 +85,7 @@ def test_jobs_have_the_digest_of_their_snapshot_in_any_order(tmp_path):
 def test_the_digest_never_changes_between_versions(tmp_path):
     # A change of this value means that snapshots and model cards made before no longer match: count _FORMAT up.
     digest = write_snapshot(JOBS, tmp_path).digest
-    assert digest == "8f6d14991e704ee648c62695db6e654b8c1dfd84cdd2dc8136c156343412cadb"
+    assert digest == "230f4b7291f32275030d7ebb21ad6d887a6267a9f71ac0e52d2a57eb6242c8e7"
 
 
 def test_no_jobs_are_a_snapshot_too(tmp_path):

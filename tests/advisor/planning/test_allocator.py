@@ -350,6 +350,16 @@ def test_what_nothing_holds_has_a_node_started_and_the_next_shares_it():
     assert all(soon(one.deferred_until, 5.0) for one in made.values())
 
 
+@pytest.mark.parametrize("pool, minutes", [("default", 12.0), ("another", 5.0)])
+def test_each_pool_has_its_own_start_latency(pool, minutes):
+    terms = replace(ELASTIC, start_latencies={pool: 720.0})
+    started = decide(a_cluster(nodes=(a_node(),), workloads=(FULL,)), a_slice_request(), terms=terms)["task-1"]
+    boots = decide(a_cluster(nodes=(a_node(ready=False, created=NOON),)), a_slice_request(), terms=terms)["task-1"]
+    assert (started.launch_nodes, boots.launch_nodes) == (1, 0)
+    assert soon(started.deferred_until, minutes)
+    assert soon(boots.deferred_until, minutes)
+
+
 def test_the_smallest_type_that_holds_it_is_started():
     cluster = a_cluster(a_node_pool(node_gpus=(1, 8), limits={"nvidia.com/gpu": "3"}))
     made = decide(cluster, *(a_slice_request(f"task-{i}") for i in range(4)), terms=ELASTIC)
@@ -458,7 +468,7 @@ def test_a_batch_takes_only_tasks_of_its_size():
 @pytest.mark.parametrize(
     "more, field, says",
     [
-        ({"gpus": 10_000.0}, "gpus", "can have 1024 GPUs"),
+        ({"gpus": 10_000.0}, "gpus", "can have 1,024 GPUs"),
         ({"pool": "h100"}, "pool", "known pools are default"),
         ({"gpu_kind": "tpu"}, "gpu_kind", "GPU kinds are a100"),
         ({"deadline": NOON - timedelta(minutes=1), "submit": NOON - timedelta(hours=1)}, "deadline", "has passed"),
@@ -515,6 +525,8 @@ def test_no_requests_give_no_answers():
         ("ageing_days", 0.0),
         ("batch_z", -1.0),
         ("start_latency_seconds", float("nan")),
+        ("start_latencies", {"default": -1.0}),
+        ("start_latencies", {"default": float("nan")}),
         ("longest_grant", 0),
         ("minimum_slice_minutes", -5.0),
     ],

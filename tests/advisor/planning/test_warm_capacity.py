@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from advisor.domain.forecasts import RiseForecast
+from advisor.domain.warm_rules import WarmRule, WarmRuleName
 from advisor.errors import Refused
 from advisor.planning.costs import Prices
 from advisor.planning.warm_capacity import WarmTerms, plan_warm
@@ -224,3 +225,37 @@ def test_a_forecast_of_something_else_is_refused():
 def test_warm_terms_that_make_no_sense_are_refused_by_name(field, value):
     with pytest.raises(Refused, match=field):
         WarmTerms(**{field: value})
+
+
+def a_rule(name: WarmRuleName, **more) -> WarmRule:
+    return WarmRule(name=name, reason="it cost least on its last days", **more)
+
+
+def test_the_rule_that_the_pools_past_speaks_for_is_followed_and_named():
+    """c = 1 boots what c = 1/2, the setting, does not."""
+    rise = replace(BUSY, rule=a_rule(WarmRuleName.INDEX, boot_weight=1.0))
+    plan = plan_warm(rise, a_node_pool(), PRICES, replace(TERMS, boot_weight=0.1), NOON)
+    assert plan.boot_nodes > plan_warm(BUSY, a_node_pool(), PRICES, replace(TERMS, boot_weight=0.1), NOON).boot_nodes
+    assert "the index rule with c = 1 is followed: it cost least on its last days" in plan.reasons
+
+
+def test_the_plain_rule_has_the_nodes_ready_that_the_last_days_rises_ask_for():
+    rise = replace(CALM, rule=a_rule(WarmRuleName.RISE_QUANTILE, quantile=0.95), recent_rise_nodes=3)
+    plan = plan_warm(rise, a_node_pool(), PRICES, TERMS, NOON)
+    assert (plan.warm_gpus, plan.boot_nodes, plan.keep_nodes, plan.served) == (24, 3, 3, "rise_quantile")
+    assert plan.keep_alive_seconds == 300
+    assert any("the 95 % quantile of the last day's rises is followed" in reason for reason in plan.reasons)
+
+
+def test_the_plain_rule_stays_within_bounds_and_says_so():
+    rise = replace(CALM, rule=a_rule(WarmRuleName.RISE_QUANTILE, quantile=0.95), recent_rise_nodes=30)
+    plan = plan_warm(rise, a_node_pool(), PRICES, TERMS, NOON)
+    assert plan.boot_nodes == TERMS.most_nodes
+    assert "bounds; the rises ask for 30" in plan.reasons[0]
+
+
+def test_keep_alive_alone_boots_nothing_ahead():
+    rise = replace(BUSY, rule=a_rule(WarmRuleName.KEEP_ALIVE))
+    plan = plan_warm(rise, a_node_pool(), PRICES, TERMS, NOON)
+    assert (plan.boot_nodes, plan.served) == (0, "default")
+    assert any("keep-alive alone is followed" in reason for reason in plan.reasons)

@@ -55,6 +55,35 @@ def test_pods_that_were_there_together_are_a_gang():
     assert (job.start, job.end, job.paused_seconds) == (at(100), at(702), 0)
 
 
+def test_cpus_are_those_held_at_one_time_and_not_those_of_every_attempt():
+    work = a_creator()
+    pods = [a_pod(f"a{n}", 0, 10, 110, creator=work, cpus=8.0) for n in range(2)]
+    again = [a_pod(f"b{n}", 120, 150, 350, creator=work, cpus=8.0) for n in range(2)]
+    assert the_job(*pods, *again).cpus == 16
+    template = a_creator(gpus_per_pod=1.0, cpus_per_pod=8.0, parallelism=2)
+    assert the_job(creators=(template,)).cpus == 16
+
+
+@pytest.mark.parametrize(
+    "asked, told",
+    [
+        ({"told_by_node": ("gpu_kind", "image")}, ("gpu_kind", "image", "nodes")),
+        ({"told_by_node": ("image",)}, ("image", "nodes")),
+        ({"node": None, "told_by_node": ("gpu_kind", "image")}, ("gpu_kind", "image")),
+    ],
+)
+def test_what_only_the_node_of_a_pod_told_is_marked(asked, told):
+    job = the_job(a_pod("a", 0, 60, **{"node": "n1", "gpu_kind": "H100", "image": "torch:2", **asked}))
+    assert (job.gpu_kind, job.image, job.told_by_node) == ("H100", "torch:2", told)
+
+
+def test_what_any_of_its_pods_asked_for_goes_before_what_a_node_told():
+    work = a_creator()
+    node = a_pod("a", 0, 60, creator=work, gpu_kind="NVIDIA-H100", told_by_node=("gpu_kind",))
+    job = the_job(node, a_pod("b", 1, 60, creator=work, gpu_kind="h100"))
+    assert (job.gpu_kind, job.told_by_node) == ("h100", ())
+
+
 def test_a_retry_is_a_further_run_of_the_same_job():
     work = a_creator()
     first = a_pod("a", 0, 10, 110, creator=work, outcome=Outcome.FAILED)

@@ -126,6 +126,11 @@ def test_a_pod_that_vanished_while_nobody_looked_may_have_lived_on():
     assert (told.pod().outcome, told.pod().last_seen) == (Outcome.CENSORED, at(4980))
 
 
+def test_moments_of_looks_that_are_no_number_are_no_looks():
+    watch = Watch.of(np.array([60.0, np.nan, 0.0, np.inf, 120.0, 60.0]))
+    assert (watch.scrapes.tolist(), watch.interval) == ([0.0, 60.0, 120.0], 60.0)
+
+
 def test_a_pod_that_went_with_its_node_was_taken_by_the_system():
     told = Told().a_pod(Running=HOUR).say("kube_pod_info", 1, node="n1")
     told.last["u1"], told.nodes["n1"] = 5000.0, 5030.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -338,6 +339,19 @@ def test_a_kind_that_may_be_listed_and_not_watched_is_listed_at_every_read():
     assert not any("jobs could not be read" in note for note in batch.notes)
 
 
+def test_pods_that_may_be_listed_and_not_watched_are_listed_at_every_read():
+    cluster = Cluster(pods=[pod_object("first", started=1)])
+    cluster.unwatchable = {"pods"}
+    source = cluster.source()
+    with pytest.raises(Refused, match="Add a rule"):
+        source.follow(10.0)
+
+    cluster.lists["pods"].append(pod_object("second", created=20, started=21))
+    cluster.clock.advance(60.0)
+
+    assert [job.name for job in source.read(None, at(90)).jobs] == ["first", "second"]
+
+
 def test_the_first_run_of_work_that_goes_on_is_never_forgotten():
     work = job_object("train")
     cluster = Cluster(jobs=[work], pods=[job_pod("one", 10, started=10)])
@@ -412,6 +426,18 @@ def test_a_process_begun_anew_keeps_what_was_known_of_pods_that_have_gone_since(
         (job,) = store.jobs(at(700))
     assert (job.submit, job.start, job.end) == (early.submit, at(10), at(600))
     assert (job.paused_seconds, job.restarts, done.rejections) == (20, 1, ())
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_kind_of_gpu_in_the_selector_was_asked_for_and_any_other_is_told_by_the_node(asked):
+    spec = {"nodeSelector": {"nvidia.com/gpu.product": "H100"}} if asked else {}
+    nodes = [node_object("n1", product="H100")]
+    waiting = jobs_at(Cluster(pods=[pod_object(spec=spec)], nodes=nodes), 10)["train"]
+    running = jobs_at(Cluster(pods=[pod_object(scheduled=20, started=30, spec=spec)], nodes=nodes), 100)["train"]
+
+    assert (waiting.gpu_kind, waiting.told_by_node) == ("H100" if asked else None, ())
+    assert (running.gpu_kind, running.nodes) == ("H100", 1)
+    assert running.as_asked() == replace(waiting.as_asked(), pool="gpu")
 
 
 def test_its_name_is_the_clusters_or_the_one_given():

@@ -64,12 +64,28 @@ def test_every_column_finds_its_field(tmp_path):
             Job(
                 id="100", submit=NOON, start=NOON + HOUR, end=NOON + 2 * HOUR, outcome=Outcome.COMPLETED, gpus=4.0,
                 gpu_kind="a100", user="ada", namespace="vision", pool="a100", name="train", cpus=8.0, nodes=1,
-                priority=4294901758, time_limit_seconds=7200.0,
+                priority=4294901758, time_limit_seconds=7200.0, told_by_node=("gpu_kind",),
             ),
         ),
         watermark=NOON + 2 * HOUR,
         notes=(PARTITIONS,),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "cells, kind, cpus, told",
+    [
+        ({"ReqTRES": "cpu=8,gres/gpu:a100=4"}, "a100", 8, ()),
+        ({"AllocCPUS": "64"}, "a100", 8, ("gpu_kind",)),
+        ({"AllocCPUS": "64", "ReqCPUS": ""}, "a100", 64, ("cpus", "gpu_kind")),
+        ({"AllocTRES": "gres/gpu=4"}, None, 8, ()),
+        ({"ReqTRES": "gres/gpu:a100=x"}, "a100", 8, ("gpu_kind",)),
+        ({**WAITING, "ReqTRES": "gres/gpu:a100=4", "AllocCPUS": "0"}, "a100", 8, ()),
+    ],
+)
+def test_what_a_job_asked_for_is_told_from_what_it_was_given(tmp_path, cells, kind, cpus, told):
+    (job,) = read(tmp_path, line(**cells)).jobs
+    assert (job.gpu_kind, job.cpus, job.nodes, job.told_by_node) == (kind, cpus, 1, told)
 
 
 def test_odd_states_and_limits_are_neither_a_crash_nor_a_label_of_zero_seconds(tmp_path):
@@ -279,16 +295,49 @@ def test_a_run_a_day_beyond_its_limit_was_lost_by_slurm(tmp_path):
     assert "jobs a day beyond their time limit, censored there (runaway jobs): 1" in batch.notes
 
 
-def test_runs_of_one_job_are_one_job_that_has_waited_since_its_first_submission(tmp_path):
+def test_runs_of_one_job_are_one_job_that_paused_between_them(tmp_path):
     again = {"Submit": "2026-03-02T14:00:00", "Start": "2026-03-02T15:00:00", "End": "2026-03-02T16:00:00"}
     batch = read(tmp_path, line(**again), line(State="PREEMPTED"), line(JobID="7"))
     job, other = batch.jobs
-    assert (job.submit, job.start, job.end) == (NOON, NOON + 3 * HOUR, NOON + 4 * HOUR)
+    assert (job.submit, job.start, job.end) == (NOON, NOON + HOUR, NOON + 4 * HOUR)
     assert (job.outcome, other.id) == (Outcome.COMPLETED, "7")
-    assert (
-        "jobs that ran more than once, of which the last run counts, waiting since the first submission: 1"
-        in batch.notes
-    )
+    assert (job.paused_seconds, job.duration_seconds, job.wait_seconds) == (3600, 7200, 7200)
+    assert (job.evictions, job.restarts, other.evictions) == (1, 0, None)
+    assert "jobs that ran more than once, begun with their first run and paused between two: 1" in batch.notes
+
+
+NEVER_BEGAN = {"State": "CANCELLED", "Start": "None", "Elapsed": "00:00:00"}
+LATE = {"Submit": "2026-03-02T18:00:00", "Start": "2026-03-02T19:00:00", "End": "2026-03-02T20:00:00"}
+
+
+@pytest.mark.parametrize(
+    "second, last, hours, outcome, times",
+    [
+        # Two requeues, one of them by the job's own failure.
+        ({"State": "FAILED"}, {}, (3, 4), Outcome.COMPLETED, (1, 1)),
+        # Cancelled while it waited for its third run: until then it was paused.
+        ({"State": "NODE_FAIL"}, NEVER_BEGAN, (2, 5), Outcome.CANCELLED, (0, 2)),
+        # A run that never began, and one that nobody knows the end of, are none.
+        (NEVER_BEGAN, {}, (2, 5), Outcome.COMPLETED, (0, 1)),
+        ({"State": "PREEMPTED", "End": "Unknown", "Timelimit": "UNLIMITED", "Elapsed": ""}, {}, (2, 5),
+         Outcome.COMPLETED, (0, 1)),
+        # Cut off for good: it ran at least so long.
+        ({"State": "REQUEUED"}, {"State": "TIMEOUT"}, (3, 4), Outcome.CENSORED, (0, 2)),
+    ],
+)  # fmt: skip
+def test_gaps_between_runs_are_pauses_and_no_run_time(tmp_path, second, last, hours, outcome, times):
+    again = {"Submit": END, "Start": "2026-03-02T15:00:00", "End": "2026-03-02T16:00:00", **second}
+    (job,) = read(tmp_path, line(State="PREEMPTED"), line(**again), line(**{**LATE, **last}), zone="UTC").jobs
+    assert (job.start, job.gone_at, job.outcome) == (NOON + HOUR, NOON + 8 * HOUR, outcome)
+    assert (job.run_seconds / 3600, job.paused_seconds / 3600) == hours
+    assert (job.restarts, job.evictions) == times
+
+
+def test_a_job_that_runs_again_has_run_before(tmp_path):
+    again = {"Submit": END, "Start": "2026-03-02T15:00:00", "End": "Unknown", "State": "RUNNING"}
+    (job,) = read(tmp_path, line(State="PREEMPTED"), line(**again)).jobs
+    assert (job.start, job.end, job.paused_seconds) == (NOON + HOUR, None, 3600)
+    assert job.elapsed_seconds(NOON + 4 * HOUR) == 7200
 
 
 def test_a_job_that_waits_for_its_next_run_waits(tmp_path):

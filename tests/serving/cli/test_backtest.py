@@ -78,7 +78,7 @@ def test_the_options_reach_the_cluster(trace, tmp_path):
 
 def test_people_read_tables_with_the_setting_chosen_and_what_was_assumed(trace, tmp_path):
     shown = run(trace, home=tmp_path).stdout
-    assert "keep_alive_best (keep alive seconds" in shown
+    assert "- keep_alive_best: keep alive seconds" in shown
     assert "ours less theirs" in shown
     assert "assumed: one NodePool of nodes with 8 GPUs" in shown
 

@@ -29,7 +29,7 @@ from serving.cli.advise_tables import advice_tables
 from serving.cli.collected import rejection_documents, tables
 from serving.cli.demand_tables import demand_tables
 from serving.cli.history import history_tables
-from serving.cli.output import kept_in, show, table
+from serving.cli.output import kept_in, phase, show, table
 from serving.cli.training import duration_tables, quality_tables
 from tests.builders import NOON
 from tests.serving.fake_values import an_advice
@@ -276,6 +276,23 @@ def test_a_long_bullet_goes_on_under_its_text(monkeypatch, capsys, indent: str) 
     assert last == "- short"
     assert any("/path/that/is/far/too/long-for-a-line.db" in line for line in more)
     assert " ".join(f"{first} {' '.join(more)}".split()) == f"- {reason}"
+
+
+def test_prose_is_wrapped_between_words_and_the_name_of_a_command_is_not(monkeypatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    show(["Nothing is here yet; run gsa train, then look again.", "  change a b: one to another one"])
+    assert capsys.readouterr().out.splitlines() == [
+        "Nothing is here yet; run",
+        "gsa train, then look again.",
+        "  change a b: one to another",
+        "  one",
+    ]
+
+
+def test_what_takes_a_while_is_said_in_a_line_where_nobody_watches(capsys) -> None:
+    with phase("advise", "replaying the history"):
+        said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "advise: replaying the history\n")
 
 
 def test_manifests_and_other_text_are_printed_as_they_are(monkeypatch, capsys) -> None:

@@ -110,7 +110,6 @@ def test_warnings_infos_and_a_partial_answer_are_told():
         b"<html>",
         b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[60,"1"]',
         b"[1]",
-        b'{"status":"error"}',
         b'{"status":"success"}',
         b'{"status":"success","data":{"resultType":"string","result":[1,"x"]}}',
         b'{"status":"success","data":{"resultType":"matrix","result":[{"labels":{}}]}}',

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from advisor.domain.jobs import Job, Outcome
+from advisor.features.intake import Intake
+from advisor.features.replay import EventKind
 from advisor.history.store import HistoryStore
 from advisor.settings import PrometheusOptions
 from advisor.telemetry.collector import collect
@@ -151,3 +153,36 @@ class TestAShardOfKubeStateMetricsThatWasAway:
         vanished = a_pod_told("train-0", BEGUN, BEGUN + 1.15 * DAY, "StatefulSet/s", last="")
 
         assert turns(store, vanished, [1.3]) == [ended]
+
+
+def test_what_a_node_tells_of_a_job_that_waited_is_no_correction_of_what_it_asked_for(store):
+    """A state that is fed with the history takes it in as it comes, and is not built anew."""
+    image = {"uid": "uid-train-0", "namespace": "ml", "pod": "train-0", "container": "main", "image": "torch:2"}
+    pods = [
+        replace(told, labels={**told.labels, "node": "" if told.begin < BEGUN + DAY else "n1"})
+        if told.metric == "kube_pod_info"
+        else told
+        for told in a_pod_told("train-0", BEGUN, BEGUN + 3 * DAY)
+        if told.metric not in ("kube_pod_status_scheduled_time", "kube_pod_container_state_started")
+    ]
+    begun = BEGUN + DAY
+    pods += [
+        Told("kube_pod_info", 1, {**image, "node": "n1"}, begun, BEGUN + 3 * DAY),
+        Told("kube_pod_container_info", 1, image, begun, BEGUN + 3 * DAY),
+        Told("kube_pod_status_scheduled_time", begun, image, begun, BEGUN + 3 * DAY),
+        Told("kube_pod_container_state_started", begun + 60, image, begun + 60, BEGUN + 3 * DAY),
+    ]
+    intake, events = Intake(), []
+    for moment in (0.5, 1.5, 3.5):
+        (job,) = turns(store, pods, [moment])
+        intake.tell([replace(job, source="prometheus")])
+        events += [told.event.kind for told in intake.events(after(moment))]
+
+    assert (job.nodes, job.gpu_kind, job.image, job.told_by_node) == (
+        1,
+        "NVIDIA-H100",
+        "torch:2",
+        ("gpu_kind", "image", "nodes"),
+    )
+    assert events == [EventKind.SUBMITTED, EventKind.STARTED, EventKind.ENDED]
+    assert intake.exact

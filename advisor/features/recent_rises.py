@@ -1,4 +1,4 @@
-"""The plain rule of warm capacity: ready for the rises that a pool has had in the last day, whatever comes.
+"""How far a pool's demand has risen at a time in the last day: what the plain rule of warm capacity is ready for.
 
 The GPUs to have ready are a quantile, over the last 24 h, of the largest rise of demand within ten minutes. It
 needs no model and no prices, and is strong where small jobs come in trains.

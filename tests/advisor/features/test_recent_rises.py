@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.planning.warm_quantile import recent_rises
+from advisor.features.recent_rises import recent_rises
 
 
 def test_the_largest_rise_of_the_day_is_the_highest_quantile():
