@@ -44,20 +44,7 @@ def test_a_small_world_comes_back_as_it_was(name: str, prometheus_servers: Metri
         assert usage_is_true(a_telemetry(name).world, compared)
 
 
-HELPER_ENDED_FIRST = (
-    "a pod whose helper had ended well and whose main container vanished is read as completed: 1 of 2,195"
-)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason=HELPER_ENDED_FIRST, strict=False))
-        if name in {"hami", "exporter-4.5-mig"}
-        else name
-        for name in DIALECTS
-    ],
-)
+@pytest.mark.parametrize("name", DIALECTS)
 def test_a_fortnight_of_a_whole_cluster_comes_back_as_it_was(
     name: str, prometheus_servers: MetricsServers, tmp_path: Path
 ) -> None:

@@ -154,16 +154,16 @@ class KubeRecords:
         phases = {labels[0] for labels in facts.ever("kube_pod_status_phase")}
         reasons = [labels[0] for labels in facts.ever("kube_pod_status_reason")]
         reasons += [labels[0] for labels in facts.ever("kube_pod_status_disruption_reason")]
-        words = [labels[-1] for labels in facts.ever("kube_pod_container_status_terminated_reason")]
+        word = _word(facts)
         taken = next((reason for reason in reasons if reason in TAKEN_BY_THE_SYSTEM), None)
-        reason = taken or next(iter([*reasons, *words]), None)
+        reason = taken or next(iter(reasons), word)
         terminal = next((outcome for phase, outcome in _TERMINAL.items() if phase in phases), None)
         seen = self.last_seen.get(uid)
         if terminal is None and uid in self.first_lost:
             return _Ending(None, Outcome.CENSORED, self._before_it_was_lost(uid, facts), reason)
         if terminal is None:
             with_node = seen is not None and self._went_with_its_node(facts, seen)
-            end, outcome, last = self._vanished(seen, words, started, taken=taken is not None or with_node)
+            end, outcome, last = self._vanished(seen, word, started, taken=taken is not None or with_node)
             return _Ending(end, outcome, last, reason, vanished=end is not None)
         told = facts.value("kube_pod_completion_time")
         end = told or seen
@@ -185,7 +185,7 @@ class KubeRecords:
         return any(last is not None and last <= seen + self.watch.interval for last in nodes)
 
     def _vanished(
-        self, seen: float | None, words: Sequence[str], started: float | None, *, taken: bool
+        self, seen: float | None, word: str | None, started: float | None, *, taken: bool
     ) -> tuple[float | None, Outcome | None, float | None]:
         if seen is None:
             return None, Outcome.CENSORED, started
@@ -193,8 +193,8 @@ class KubeRecords:
             return None, None, seen
         if taken or self.watch.missed(seen):
             return None, Outcome.CENSORED, seen
-        if started and words:
-            return seen, Outcome.COMPLETED if words[0] == _COMPLETED else Outcome.FAILED, None
+        if started and word is not None:
+            return seen, Outcome.COMPLETED if word == _COMPLETED else Outcome.FAILED, None
         return seen, Outcome.CANCELLED, None
 
     def _gpu_node(self, node: Facts | None, name: str) -> GpuNode:
@@ -207,6 +207,20 @@ class KubeRecords:
         # What does not come out even was not counted whole.
         even = there > 0 and shares % there == 0
         return GpuNode.of_labels(labels, int(shares // there) if even else 1)
+
+
+def _word(facts: Facts) -> str | None:
+    """Why the containers that hold its GPUs ended, a failure before all else; None where one of them was not told to.
+
+    A helper beside them may end long before. Where no container is known to ask for GPUs all of them count.
+    """
+    ended = facts.ever("kube_pod_container_status_terminated_reason")
+    words = {labels[:-1]: labels[-1] for labels in reversed(ended)}
+    holders = {labels[1:] for labels in facts.ever(_ASKS)} or set(words)
+    if not holders <= words.keys():
+        return None
+    told = [words[holder] for holder in sorted(holders)]
+    return next((word for word in told if word != _COMPLETED), told[0] if told else None)
 
 
 def _label(node: Facts | None, name: str) -> str | None:

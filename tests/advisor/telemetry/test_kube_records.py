@@ -120,6 +120,22 @@ def test_of_a_vanished_pod_the_reason_may_be_told(reason, outcome):
     assert told.pod().outcome is outcome
 
 
+def test_a_helper_that_ended_first_does_not_say_how_the_pod_ended():
+    """The container with the GPUs ran on until somebody took the pod away."""
+    told = Told().a_pod(Running=2 * HOUR)
+    told.say("kube_pod_container_status_terminated_reason", 1, container="fetch", reason="Completed")
+    told.last["u1"] = 5000.0
+    assert (told.pod().outcome, told.pod().reason) == (Outcome.CANCELLED, None)
+
+
+def test_the_container_with_the_gpus_says_how_the_pod_ended_whatever_its_helper_did():
+    told = Told().a_pod(Running=2 * HOUR)
+    told.say("kube_pod_container_status_terminated_reason", 1, container="fetch", reason="Completed")
+    told.say("kube_pod_container_status_terminated_reason", 1, container="main", reason="Error")
+    told.last["u1"] = 5000.0
+    assert (told.pod().outcome, told.pod().reason) == (Outcome.FAILED, "Error")
+
+
 def test_a_pod_that_vanished_while_nobody_looked_may_have_lived_on():
     told = Told(scrapes=np.concatenate([np.arange(0.0, 5001, 60), np.arange(9000.0, 8 * HOUR, 60)])).a_pod(Running=HOUR)
     told.last["u1"] = 4980.0
