@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.domain.forecasts import DemandForecast, HorizonForecast, RiseForecast
-from advisor.domain.units import SECONDS_PER_MINUTE, shown_duration, utc
+from advisor.domain.units import SECONDS_PER_MINUTE, counted, shown_duration, utc
 from advisor.domain.warm_rules import WarmRule
 from advisor.errors import Refused
 from advisor.features.demand import DemandSeries
@@ -149,8 +149,8 @@ class DemandForecaster:
             return self._frozen(series.pool, now, gpus_now, silence)
         asked = replace(self._prepare(known, at), releases=releases or {})
         answers = [self._horizon(asked, h) for h in self._horizons if h % series.step_minutes == 0]
-        told = [self._said_of_releases(asked, horizon) for horizon, _ in answers if horizon.served == MODEL]
-        reasons = [asked.objection, *_by_horizon(answers), *told, *series.notes]
+        told = self._said_of_releases(asked, [horizon for horizon, _ in answers if horizon.served == MODEL])
+        reasons = [asked.objection, *_by_horizon(answers), told, *series.notes]
         served = any(horizon.served == MODEL for horizon, _ in answers)
         return DemandForecast(
             pool=series.pool,
@@ -289,15 +289,22 @@ class DemandForecaster:
         gpus: Floats = model_quantiles(model.law(rows), demand, asked.series.node_gpus, np.array(LEVELS))[0]
         return gpus
 
-    def _said_of_releases(self, asked: _Asked, horizon: HorizonForecast) -> str | None:
-        minutes = horizon.horizon_minutes
-        releases = asked.releases.get(minutes)
-        if releases is None or self._from_releases(asked, minutes) is None:
+    def _said_of_releases(self, asked: _Asked, horizons: Sequence[HorizonForecast]) -> str | None:
+        """What the lower quantiles were told of running jobs; None where none runs, or nothing was told."""
+        told = {
+            horizon.horizon_minutes: releases
+            for horizon in horizons
+            if (releases := asked.releases.get(horizon.horizon_minutes)) is not None and releases.gpus.size
+            if self._from_releases(asked, horizon.horizon_minutes) is not None
+        }
+        if not told:
             return None
-        law = releases.law
+        ahead = ", ".join(shown_duration(minutes * SECONDS_PER_MINUTE) for minutes in told)
+        back = ", ".join(f"{releases.law.mean:.1f}" for releases in told.values())
+        running = max(float(releases.gpus.sum()) for releases in told.values())
         return (
-            f"{minutes} min: below the median it is told of the {releases.gpus.sum():g} GPUs that run: about "
-            f"{law.mean:.3g} come free by then, nine times in ten {law.quantile(0.1):g} or more"
+            f"{ahead} ahead: below the median the forecast follows what running jobs are predicted to give back: "
+            f"{back} of their {counted(running, 'GPU')}"
         )
 
     def _frozen(self, pool: str, now: datetime, gpus: float, silence: timedelta) -> DemandForecast:

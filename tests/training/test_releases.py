@@ -146,7 +146,16 @@ def test_forecast_falls_lower_where_running_jobs_are_about_to_end(told):
 
     assert ends.horizons[0].quantile(0.1) < stays.horizons[0].quantile(0.1)
     assert ends.horizons[0].quantile(0.9) == stays.horizons[0].quantile(0.9)
-    assert any("below the median it is told" in reason for reason in ends.reasons)
+    said = "30 min ahead: below the median the forecast follows what running jobs are predicted to give back"
+    assert f"{said}: {0.999 * gpus[0]:.1f} of their {gpus[0]:g} GPUs" in ends.reasons
+    assert f"{said}: {0.001 * gpus[0]:.1f} of their {gpus[0]:g} GPUs" in stays.reasons
+
+
+def test_of_releases_nothing_is_said_where_nothing_runs(told):
+    model, series = told
+    nothing = {30: ReleasesNow(np.array([]), np.array([]))}
+    forecast = DemandForecaster(model).forecast(series, series.time_at(len(series) - 1), nothing)
+    assert not any("give back" in reason for reason in forecast.reasons)
 
 
 def test_model_that_knows_releases_reads_back_the_same(told, tmp_path):
